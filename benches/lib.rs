@@ -13,6 +13,7 @@ pub mod ladder;
 pub mod multi;
 #[cfg(test)]
 mod performance_tables;
+pub mod plans;
 pub mod spgemm;
 pub mod spmm;
 pub mod upload;

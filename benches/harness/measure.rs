@@ -44,6 +44,11 @@ impl Effort {
         }
     }
 
+    /// The same with another time of work before the first sample.
+    pub const fn warmed_up_for(self, warm_up: Duration) -> Self {
+        Self { warm_up, ..self }
+    }
+
     /// The same for one of several of which only the fastest counts, where the fastest so far takes so many
     /// milliseconds: three samples of one that takes a tenth more.
     pub fn against(self, fastest: Option<f64>) -> Self {

@@ -1,4 +1,5 @@
-"""Figures that were measured on a GPU, from the files in bench/results/h200. Nobody types them.
+"""Figures that were measured on a GPU, from the files in bench/results/h200, or computed from these by a model. Nobody
+types them.
 
     <!-- figure: NAME ARGUMENT .. -->text<!-- end figure -->
 
@@ -12,6 +13,9 @@ import shlex
 from .fault import Fault
 
 RESULTS = "bench/results/h200"
+
+# Tables that scripts/distributed-model has computed.
+MODEL = "docs/distributed.md"
 MARK = re.compile(r"<!-- figure: (?P<call>[^\n]*?) -->(?P<text>.*?)<!-- end figure -->", re.DOTALL)
 
 
@@ -146,6 +150,19 @@ def bounds(folder, *cases):
     return "\n".join(lines) + "\n\nPercent of what an NVIDIA H200 can sustain, by Nsight Compute.\n"
 
 
+def model(folder, table, *graphs):
+    """Lines of a table of several GPUs' times, as the model has computed them."""
+    text = (folder / "../../.." / MODEL).read_text()
+    found = re.search(rf"<!-- begin: {re.escape(table)} -->\n(.*?)<!-- end: ", text, re.DOTALL)
+    if not found:
+        raise Fault(f"wanted a table {table} in {MODEL}, found none")
+    lines = {line.split("|")[1].strip(): line for line in found[1].splitlines()}
+    missing = [graph for graph in graphs if graph not in lines]
+    if missing:
+        raise Fault(f"wanted the graphs {', '.join(missing)} in the table {table}, found {', '.join(lines)}")
+    return "\n" + "\n".join([lines["graph"], lines["---"], *(lines[graph] for graph in graphs)]) + "\n"
+
+
 FIGURES = {
     "book": book,
     "bounds": bounds,
@@ -153,6 +170,7 @@ FIGURES = {
     "gemm": gemm,
     "ladder": ladder,
     "ladder_cases": ladder_cases,
+    "model": model,
     "speedup": speedup,
     "time": time,
 }

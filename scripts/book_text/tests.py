@@ -165,6 +165,20 @@ class Figures(unittest.TestCase):
                 figures.time(results, "spmm", "a b", "missing")
 
 
+    def test_lines_of_the_model_are_those_of_its_table(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for directory in (root / figures.RESULTS, root / "docs"):
+                directory.mkdir(parents=True)
+            table = "| graph | 1 |\n| --- | ---: |\n| first | 2 |\n| second | 3 |\n"
+            (root / figures.MODEL).write_text(f"<!-- begin: t -->\n{table}<!-- end: t -->\n")
+            found = figures.model(root / figures.RESULTS, "t", "second")
+            self.assertEqual(found, "\n| graph | 1 |\n| --- | ---: |\n| second | 3 |\n")
+            for wrong in (("t", "third"), ("u", "first")):
+                with self.assertRaises(Fault):
+                    figures.model(root / figures.RESULTS, *wrong)
+
+
 class Notes(unittest.TestCase):
     def test_a_stale_paragraph_is_replaced_and_a_missing_one_is_a_fault(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -44,18 +44,39 @@ def pair(emulated, ran, launches):
     return results, alone
 
 
+def renewed(results, emulated):
+    """The results with the emulator's side as `emulated` has it, and the launches without a counterpart, in words."""
+    launches = {place(line): line for line in emulated if "skipped" not in line}
+    renewed, alone = [], []
+    for old in results:
+        line = launches.pop(place(old), None)
+        if line is None:
+            alone.append("{}: launch {}, {} on the GPU alone".format(*place(old)))
+        else:
+            renewed.append({**old, "emulator": side(line)})
+    alone += ["{}: launch {}, {} on the emulator alone".format(*found) for found in launches]
+    return renewed, alone
+
+
+def place(line):
+    """The case, the number of the launch in it, and the kernel."""
+    return line["case"], line["launch"], line["kernel"]
+
+
+def side(line):
+    """What the emulator has counted in a launch."""
+    emulator = {metric.key: metric.emulated(line) for metric in METRICS}
+    counted = {key: value for key, value in emulator.items() if value is not None}
+    return {"grid": line["grid"], "block": line["block"], **counted}
+
+
 def result(case, line, launch):
     """Both sides of a launch."""
-    emulator = {metric.key: metric.emulated(line) for metric in METRICS}
     return {
         "bench": "emulator_counters",
         "case": case,
         "launch": line["launch"],
         "kernel": line["kernel"],
-        "emulator": {
-            "grid": line["grid"],
-            "block": line["block"],
-            **{key: value for key, value in emulator.items() if value is not None},
-        },
+        "emulator": side(line),
         "gpu": {"grid": launch["grid"], "block": launch["block"], **launch["values"]},
     }

@@ -147,6 +147,7 @@ mod tests {
         let id = library.unique_id().unwrap();
         let nccl = Nccl::join(library, &device, id, (1, 0), |comm| comm).unwrap();
         let numbers: Vec<f32> = (0..60_000_u16).map(f32::from).collect();
+        let target = 4..4 + numbers.len();
         let sends = device.upload(&numbers).unwrap();
         let mut local = device.zeros::<f32>(numbers.len() + 9).unwrap();
         let stream = device.new_stream().unwrap();
@@ -154,7 +155,7 @@ mod tests {
             sends: &sends,
             send_counts: &[numbers.len()],
             local: &mut local,
-            targets: &[4..4 + numbers.len()],
+            targets: std::slice::from_ref(&target),
             stream: &stream,
         };
         nccl.start(parcels).unwrap();

@@ -1,6 +1,6 @@
 //! Asynchronous copies from global to shared memory (`cp.async`).
 //!
-//! The emulator performs a copy when its thread waits for it, the latest time that hardware allows. Until then the
+//! The emulator performs a copy when its thread waits for it, the latest time that hardware allows. Until then
 //! every other access to the destination is a fault, and so is a thread that returns without the wait.
 
 use std::panic::Location;

@@ -1,0 +1,132 @@
+//! What a plan chooses from.
+
+use super::told;
+use serde::Serialize;
+use warprow::{RowOrder, SpmmKernel, SpmmOptions, SpmmTuning};
+
+/// What a plan is told.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Whether the choices are the plan's.
+    pub setting: Setting,
+    /// Whether the plan knows the number of features.
+    pub told_features: bool,
+    #[serde(skip)]
+    tuning: SpmmTuning,
+    /// Steps of a task, if they are set.
+    pub task_size: Option<u32>,
+    /// Whether tasks are joined, if that is set.
+    pub joined: Option<bool>,
+}
+
+/// Who chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// The plan.
+    Own,
+    /// The sweep.
+    Set,
+}
+
+impl Candidate {
+    fn own(told_features: bool) -> Self {
+        Self {
+            setting: Setting::Own,
+            told_features,
+            tuning: SpmmTuning::new(),
+            task_size: None,
+            joined: None,
+        }
+    }
+
+    fn set(tuning: SpmmTuning) -> Self {
+        Self {
+            setting: Setting::Set,
+            told_features: true,
+            tuning,
+            task_size: tuning.task_size,
+            joined: tuning.join_tasks,
+        }
+    }
+
+    /// The options of the plan.
+    pub fn options(&self, features: u32) -> SpmmOptions {
+        told(self.told_features.then_some(features)).tuning(self.tuning)
+    }
+}
+
+/// The most features that the kernel for few features takes.
+const MAX_NARROW: u32 = 16;
+
+/// Elements of a row of X that a lane has at most: 8 lanes are enough for so many, and so on.
+const ELEMENTS_OF_LANE: u32 = 4;
+
+/// Mean number of nonzeros of a row in a block of columns from which on blocks are tried.
+const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
+
+const ORDERS: [RowOrder; 2] = [RowOrder::Given, RowOrder::Clustered];
+
+/// The candidates for a number of features and a mean number of nonzeros of a row, the plan's own choices first.
+pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
+    let mut all = vec![Candidate::own(true), Candidate::own(false)];
+    let given = SpmmTuning::new().order(RowOrder::Given).join_tasks(false);
+    if features <= MAX_NARROW {
+        let narrow = SpmmTuning::new()
+            .kernel(SpmmKernel::Narrow)
+            .order(RowOrder::Given);
+        all.push(Candidate::set(narrow));
+    }
+    for order in ORDERS {
+        let in_step = SpmmTuning::new().kernel(SpmmKernel::InStep).order(order);
+        all.push(Candidate::set(in_step));
+    }
+    // A lane may load single elements, so one step more than loads of four need.
+    let lanes = [8, 16, 32]
+        .into_iter()
+        .filter(|&lanes| lanes == 8 || 2 * features > ELEMENTS_OF_LANE * lanes / 2);
+    for lanes in lanes {
+        let vector = given.kernel(SpmmKernel::Vector).lanes(lanes);
+        for order in ORDERS {
+            for blocks in [1, 2, 4, 8] {
+                let too_short = mean_row / f64::from(blocks) < MIN_NONZEROS_IN_BLOCK;
+                if blocks > 1 && (too_short || (order == RowOrder::Clustered && blocks > 2)) {
+                    continue;
+                }
+                let tuning = vector.order(order).column_blocks(blocks);
+                all.push(Candidate::set(tuning.task_size(128)));
+            }
+        }
+        let one_block = vector.column_blocks(1);
+        for size in [64, 256, 512] {
+            all.push(Candidate::set(one_block.task_size(size)));
+        }
+        let clustered = one_block.order(RowOrder::Clustered);
+        all.push(Candidate::set(clustered.task_size(64)));
+        if lanes > 8 {
+            for size in [64, 128] {
+                all.push(Candidate::set(one_block.task_size(size).join_tasks(true)));
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_are_each_once_and_the_plans_own_come_first() {
+        for (features, mean_row) in [(1, 4.0), (16, 100.0), (33, 12.0), (256, 400.0)] {
+            let all = candidates(features, mean_row);
+            assert_eq!(all[0], Candidate::own(true));
+            for (index, candidate) in all.iter().enumerate() {
+                assert!(
+                    all[..index].iter().all(|other| other != candidate),
+                    "{candidate:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Matrices by a rule for the columns of each row: power-law communities, rows of one length, a grid.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use sprs::CsMatI;
+
+/// The matrix whose row `i` has the columns that `columns` adds to its list, each once.
+pub fn by_rows(
+    shape: (u32, u32),
+    seed: u64,
+    columns: impl Fn(u32, &mut ChaCha8Rng, &mut Vec<u32>) + Sync,
+) -> CsMatI<f32, u32, u32> {
+    let rows: Vec<Vec<u32>> = (0..shape.0)
+        .into_par_iter()
+        .map(|row| {
+            let mut random = ChaCha8Rng::seed_from_u64(seed ^ (u64::from(row) << 20));
+            let mut list = Vec::new();
+            columns(row, &mut random, &mut list);
+            list.sort_unstable();
+            list.dedup();
+            list
+        })
+        .collect();
+    let mut row_ptr = vec![0];
+    for row in &rows {
+        row_ptr.push(row_ptr[row_ptr.len() - 1] + row.len() as u32);
+    }
+    let values = |index: usize| ((index * 37) % 101) as f32 / 50.0 - 1.0;
+    let col_idx = rows.concat();
+    let values = (0..col_idx.len()).map(values).collect();
+    CsMatI::new(
+        (shape.0 as usize, shape.1 as usize),
+        row_ptr,
+        col_idx,
+        values,
+    )
+}
+
+/// Rows of `length` columns at random.
+pub fn constant_rows(shape: (u32, u32), length: u32, seed: u64) -> CsMatI<f32, u32, u32> {
+    by_rows(shape, seed, |_, random, list| {
+        list.extend((0..length).map(|_| random.random_range(0..shape.1)));
+    })
+}
+
+/// A grid of `side` times `side` points, each with itself and its four neighbours.
+pub fn grid(side: u32, seed: u64) -> CsMatI<f32, u32, u32> {
+    by_rows((side * side, side * side), seed, |point, _, list| {
+        let (y, x) = (point / side, point % side);
+        list.push(point);
+        list.extend((x > 0).then(|| point - 1));
+        list.extend((x + 1 < side).then(|| point + 1));
+        list.extend((y > 0).then(|| point - side));
+        list.extend((y + 1 < side).then(|| point + side));
+    })
+}
+
+/// The share of the nonzeros inside a community.
+const INSIDE: f64 = 0.8;
+
+/// The least size of a community; sizes have the distribution `P(size > s) = (MIN_SIZE / s)^EXPONENT`.
+const MIN_SIZE: f64 = 40.0;
+const EXPONENT: f64 = 1.2;
+
+/// Communities whose sizes, and rows whose lengths follow power laws. Inside a community columns crowd at its start.
+pub fn power_law(rows: u32, mean_row: u32, shuffled: bool, seed: u64) -> CsMatI<f32, u32, u32> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut starts = vec![0];
+    let mut of_row = Vec::with_capacity(rows as usize);
+    while (of_row.len() as u32) < rows {
+        let start = of_row.len() as u32;
+        let size = MIN_SIZE * random.random_range(1e-4_f64..1.0).powf(-1.0 / EXPONENT);
+        let size = (size as u32).min(rows / 8).min(rows - start).max(1);
+        of_row.extend((0..size).map(|_| starts.len() as u32 - 1));
+        starts.push(start + size);
+    }
+    let mut number: Vec<u32> = (0..rows).collect();
+    if shuffled {
+        for last in (1..rows as usize).rev() {
+            number.swap(last, random.random_range(0..=last));
+        }
+    }
+    let mut vertex = vec![0; rows as usize];
+    for (of, &to) in number.iter().enumerate() {
+        vertex[to as usize] = of as u32;
+    }
+    by_rows((rows, rows), seed, |row, random, list| {
+        let community = of_row[vertex[row as usize] as usize] as usize;
+        let (first, end) = (starts[community], starts[community + 1]);
+        // The mean of u^-0.5 - 0.5 is 1.5 for u uniform in (0, 1).
+        let factor = (random.random_range(1e-4_f64..1.0).powf(-0.5) - 0.5) / 1.5;
+        let length = (f64::from(mean_row) * factor).round().max(1.0) as u32;
+        for _ in 0..length {
+            let inside = random.random_range(0.0..1.0) < INSIDE;
+            let of = if inside {
+                let place = random.random_range(0.0_f64..1.0).powf(1.5);
+                first + (place * f64::from(end - first)) as u32
+            } else {
+                random.random_range(0..rows)
+            };
+            list.push(number[of as usize]);
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn power_law_communities_have_about_the_mean_row_and_no_repeated_column() {
+        for shuffled in [false, true] {
+            let a = power_law(4000, 10, shuffled, 1);
+            assert_eq!((a.rows(), a.cols()), (4000, 4000));
+            assert!((20_000..50_000).contains(&a.nnz()), "{}", a.nnz());
+        }
+        let (one, two) = (power_law(500, 8, true, 1), power_law(500, 8, true, 1));
+        assert!(one == two, "the same seed gives the same matrix");
+    }
+
+    #[test]
+    fn a_grid_has_five_nonzeros_in_the_rows_inside() {
+        let a = grid(4, 1);
+        assert_eq!(a.nnz(), 16 * 5 - 4 * 4);
+        assert_eq!(a.outer_view(5).unwrap().indices(), [1, 4, 5, 6, 9]);
+    }
+}

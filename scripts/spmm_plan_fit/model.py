@@ -1,0 +1,124 @@
+"""The cost model of SpMM's plans, as host/spmm/plan/cost_model/ has it, for arrays of candidates."""
+
+import numpy as np
+
+from .recorded import L1_BYTES
+
+# Where the fit starts, and how far it may go: the names are those of `Constants` in Rust.
+START = {
+    "memory_efficiency": 0.9,
+    "l2_bytes_per_cycle": 32.0,
+    "l2_share": 0.6,
+    "l1_share": 0.4,
+    "overlap": 3.0,
+    "instructions_per_nonzero": 8.0,
+    "instructions_per_element": 4.0,
+    "instructions_per_row_end": 60.0,
+    "row_lookup": 5.0,
+    "cycles_per_row_in_step": 2500.0,
+    "cycles_per_nonzero_in_step": 80.0,
+    "cycles_per_chunk": 3000.0,
+    "cycles_per_step": 60.0,
+    "l1_reuse_nonzeros": 12.0,
+}
+
+# Steps of a task in the model. Sizes are chosen after it.
+STEPS = 128.0
+ROW_STEPS = 2.0
+LAUNCH_MS = 3.0e-3
+L1_BYTES_PER_CYCLE = 128.0
+SCHEDULERS = 4.0
+# Resident warps of a multiprocessor.
+VECTOR_WARPS, IN_STEP_WARPS, NARROW_WARPS = 32.0, 24.0, 32.0
+NARROW_LOADS = 8.0
+
+
+def power_of_two(numbers):
+    """The largest power of two of at most 128 that divides each number."""
+    numbers = numbers.astype(int)
+    return np.minimum(128, numbers & -numbers).astype(float)
+
+
+def predict(s, c, parts=False):
+    """Milliseconds of each candidate of the sweeps `s` with the constants `c`."""
+    element = 4.0
+    tiles = np.where(s.narrow, 1, np.ceil(s.features / s.tile))
+    row_bytes = s.features * element
+    tile_bytes = np.minimum(s.tile, s.features) * element
+    mean_tile = row_bytes / tiles
+    aligned = power_of_two(row_bytes)
+    aligned = np.where(tiles > 1, np.minimum(aligned, power_of_two(s.tile * element)), aligned)
+    touched = lambda unit: mean_tile + unit - np.minimum(unit, aligned)
+    line_bytes = np.where(tile_bytes >= 128, tile_bytes + 128 - aligned, tile_bytes)
+    mean_row = s.nnz / s.rows_
+    ends = s.rows_ * s.blocks
+    steps = s.nnz + ROW_STEPS * ends
+    of_warp = s.lanes / 32
+
+    # The L1 cache.
+    neighbours = np.where(s.vector, np.where(s.lanes > 8, 4, 8), np.where(s.in_step, 4, 1))
+    own = np.where(s.vector, np.maximum(1, c["l1_reuse_nonzeros"] / mean_row), 1)
+    local = s.locality_of(neighbours * own)
+    uncovered = 1 - s.covered(c["l1_share"] * L1_BYTES / line_bytes)
+    in_phase = IN_STEP_WARPS * mean_row
+    phase = s.expected_distinct(in_phase) / in_phase
+    l1_misses = local * np.where(s.in_step, np.minimum(phase, uncovered), uncovered)
+
+    # The L2 cache.
+    warps = s.multiprocessors * np.where(s.vector, VECTOR_WARPS, np.where(s.in_step, IN_STEP_WARPS, NARROW_WARPS))
+    slots = np.where(s.vector, warps / of_warp, warps)
+    l2 = c["l2_share"] * s.l2_bytes
+    in_flight = np.minimum(slots * np.where(s.in_step, mean_row, STEPS * s.nnz / steps), s.nnz)
+    far = s.locality[-1]
+    distinct = s.expected_distinct(in_flight) * far
+    # A row of X is used again after the others of this part of the time.
+    between_uses = distinct / in_flight
+    in_flight_bytes = distinct / s.blocks * line_bytes + in_flight / mean_row * tile_bytes
+    held = np.minimum(1, l2 / np.maximum(in_flight_bytes * between_uses, 1))
+    l2_misses = (1 - s.covered(l2 / line_bytes * s.blocks)) * (1 - (1 - far) * held)
+    all_bytes = (s.cols + s.rows_) * row_bytes + 8 * s.nnz
+    streamed = np.clip(all_bytes / s.l2_bytes - 0.7, 0, 0.6) / 0.6
+    l2_misses = np.minimum(np.maximum(l2_misses, streamed * s.used_columns / s.nnz), l1_misses)
+
+    # Each resource's time.
+    per_ms = s.multiprocessors * s.clock / 1e3
+    loaded = s.nnz * tiles
+    lists = 8 * s.nnz
+    results = s.rows_ * row_bytes * (2 * s.blocks - 1)
+    memory = (loaded * touched(64.0) * l2_misses + streamed * (lists + results)) / (
+        s.memory_rate * c["memory_efficiency"] / 1e3
+    )
+    l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
+    l1_time = loaded * touched(32.0) / (per_ms * L1_BYTES_PER_CYCLE)
+    per_lane = s.tile / s.lanes
+    per_nonzero = c["instructions_per_nonzero"] + c["instructions_per_element"] * per_lane
+    row_end = np.where(s.vector, c["instructions_per_row_end"], 0) + s.ordered * c["row_lookup"]
+    issued = tiles * (s.nnz * of_warp * per_nonzero + ends * row_end)
+    issue = issued / (per_ms * SCHEDULERS)
+
+    # Latency: what the resident warps do one after the other.
+    items = np.where(s.in_step, s.rows_, np.where(s.vector, steps / STEPS, 0)) * tiles
+    narrow_size = np.clip(
+        steps / (warps * 4), 512, np.clip(32 * 32 / np.minimum(s.lanes, 32) * NARROW_LOADS, 512, 4096)
+    )
+    items = np.where(s.narrow, steps / narrow_size, items)
+    chunks = s.nnz * s.lanes / 32 / NARROW_LOADS
+    cycles = np.where(
+        s.vector,
+        steps * c["cycles_per_step"],
+        np.where(s.in_step, s.rows_ * c["cycles_per_row_in_step"], chunks * c["cycles_per_chunk"]),
+    )
+    one_after_the_other = cycles * tiles / np.minimum(slots, items) / s.clock * 1e3
+    most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
+    path = np.where(s.longest > most, np.maximum(s.longest / 4, most), s.longest) * of_warp
+    longest = np.where(s.in_step, path * c["cycles_per_nonzero_in_step"] / s.clock * 1e3, 0)
+
+    power = c["overlap"]
+    named = dict(
+        memory=memory, l2=l2_time, l1=l1_time, issue=issue, latency=one_after_the_other, longest_row=longest
+    )
+    launches = 1 + (s.blocks - 1) + (s.vector & (s.longest > STEPS)) * s.blocks
+    total = LAUNCH_MS * launches + sum(time**power for time in named.values()) ** (1 / power)
+    if parts:
+        return total, dict(named, l1_misses=l1_misses, l2_misses=l2_misses, held=held)
+    return total

@@ -1,0 +1,154 @@
+"""The recorded sweeps: an array for each number that the cost model needs, an element for each measured candidate."""
+
+import json
+
+import numpy as np
+
+# Rows of a window whose distinct columns the plan counts.
+WINDOWS = [8, 64, 1024]
+
+# Peak rates of the GPUs: bytes of memory per second, clock, as host/device/profile.rs has them.
+RATES = {
+    "NVIDIA H200": (4.8e12, 1.98e9),
+    "NVIDIA H100 80GB HBM3": (3.35e12, 1.98e9),
+}
+
+L1_BYTES = 256 << 10
+
+
+def width(features):
+    """Elements of f32 that a lane of `vector` loads at a time."""
+    multiple = min(features & -features, 4)
+    return multiple if multiple != 2 or features > 32 else 1
+
+
+def loads(lanes, width_):
+    """Loads of a lane."""
+    return {8: 2, 16: 3, 32: 2}[lanes] if width_ == 1 else 1
+
+
+def in_step_tile(features):
+    """Elements of a tile of `in_step`."""
+    if features > 48 and features % 4 == 2:
+        return 64
+    if features % 4:
+        return 48
+    if features > 64:
+        return 128 if features % 32 else 64
+    return 32
+
+
+def shape(result, features):
+    """Lanes of a sub-warp and elements of a tile."""
+    if result["kernel"] == "vector":
+        lanes, elements = result["lanes"], width(features)
+        if elements == 2 and result["column_blocks"] > 1:
+            elements = 1
+        return lanes, lanes * elements * loads(lanes, elements)
+    if result["kernel"] == "in_step":
+        tile = in_step_tile(features)
+        return {32: 8, 48: 16, 64: 16, 128: 32}[tile], tile
+    elements = 4 if features % 4 == 0 else 2 if features % 2 == 0 else 1
+    lanes = 1 << (-(-features // elements) - 1).bit_length()
+    return lanes, features
+
+
+class Sweeps:
+    """The candidates of some files of the bench `plans`."""
+
+    def __init__(self, paths):
+        rows = []
+        devices = []
+        for gpu, path in enumerate(paths):
+            matrices = {}
+            for text in open(path):
+                line = json.loads(text)
+                if line["line"] == "device":
+                    devices.append(line)
+                elif line["line"] == "matrix":
+                    matrices[line["matrix"]] = line
+                else:
+                    matrix = matrices[line["matrix"]]
+                    for result in line["results"]:
+                        if result["ms"] is not None:
+                            rows.append((gpu, matrix, line["features"], result))
+        self.rows = rows
+        self.gpus = [device["device"] for device in devices]
+        number = lambda get: np.array([float(get(*row)) for row in rows])
+        flag = lambda get: np.array([bool(get(*row)) for row in rows])
+        self.gpu = np.array([row[0] for row in rows])
+        self.ms = number(lambda g, m, f, r: r["ms"])
+        self.rows_ = number(lambda g, m, f, r: m["rows"])
+        self.cols = number(lambda g, m, f, r: m["cols"])
+        self.nnz = number(lambda g, m, f, r: m["nnz"])
+        self.features = number(lambda g, m, f, r: f)
+        self.blocks = number(lambda g, m, f, r: r["column_blocks"])
+        self.task_size = number(lambda g, m, f, r: r["task_size"] or 0)
+        shapes = [shape(r, f) for _, _, f, r in rows]
+        self.lanes = np.array([float(lanes) for lanes, _ in shapes])
+        self.tile = np.array([float(tile) for _, tile in shapes])
+        self.vector = flag(lambda g, m, f, r: r["kernel"] == "vector")
+        self.in_step = flag(lambda g, m, f, r: r["kernel"] == "in_step")
+        self.narrow = flag(lambda g, m, f, r: r["kernel"] == "narrow")
+        self.joined = flag(lambda g, m, f, r: r["joined"])
+        self.own = flag(lambda g, m, f, r: r["setting"] == "own")
+        self.told = flag(lambda g, m, f, r: r["told_features"])
+        self.ordered = flag(lambda g, m, f, r: r["order"] == "clustered" and m["clustered"])
+        self.fitting = flag(lambda g, m, f, r: m["set"] == "fitting")
+        self.kind = np.array([m["kind"] for _, m, _, _ in rows])
+        self.matrix = np.array([m["matrix"] for _, m, _, _ in rows])
+        names = {}
+        self.case = np.array([names.setdefault((g, m["matrix"], f), len(names)) for g, m, f, _ in rows])
+        self.cases = len(names)
+        of_device = lambda values: np.array(values, float)[self.gpu]
+        self.multiprocessors = of_device([device["multiprocessors"] for device in devices])
+        self.l2_bytes = of_device([device["l2_bytes"] for device in devices])
+        self.memory_rate = of_device([RATES[name][0] for name in self.gpus])
+        self.clock = of_device([RATES[name][1] for name in self.gpus])
+        statistics = [m["clustered"] if ordered else m["given"] for (_, m, _, _), ordered in zip(rows, self.ordered)]
+        self.longest = np.array([float(s["longest_row"]) for s in statistics])
+        self._columns(statistics)
+        self._locality(statistics)
+
+    def _columns(self, statistics):
+        """Columns and their nonzeros by length, the longest first, and their sums."""
+        bins = np.array([s["columns"][::-1] for s in statistics], float)
+        self.bin_columns, self.bin_nonzeros = bins[:, :, 0], bins[:, :, 1]
+        self.before = np.concatenate([np.zeros((len(bins), 1)), np.cumsum(self.bin_columns, axis=1)], axis=1)
+        safe = np.maximum(self.bin_columns, 1)
+        self.per_column = self.bin_nonzeros / safe
+        self.used_columns = self.before[:, -1]
+
+    def covered(self, columns):
+        """The share of the nonzeros in the columns with the most nonzeros."""
+        taken = np.clip(columns[:, None] - self.before[:, :-1], 0, self.bin_columns)
+        return (taken * self.per_column).sum(1) / self.nnz
+
+    def expected_distinct(self, nonzeros):
+        """The expected number of distinct columns of nonzeros drawn at random."""
+        return (self.bin_columns * -np.expm1(-self.per_column * (nonzeros / self.nnz)[:, None])).sum(1)
+
+    def _locality(self, statistics):
+        """Distinct columns of windows over those of as many nonzeros at random, for each size of WINDOWS."""
+        mean_row = self.nnz / self.rows_
+        recorded = [int(window[0]) for window in statistics[0]["windows"]]
+        found = {}
+        before = np.ones(len(self.nnz))
+        for index, size in enumerate(recorded):
+            counted = np.array([s["windows"][index] for s in statistics], float)
+            share = counted[:, 2] / np.maximum(counted[:, 1], 1)
+            expected = self.expected_distinct(size * mean_row) / (size * mean_row)
+            before = found[size] = np.where(counted[:, 1] > 0, np.minimum(share / expected, 1), before)
+        found[1024] = (2 * found[512] + found[4096]) / 3
+        self.locality = [found[size] for size in WINDOWS]
+
+    def locality_of(self, rows):
+        """The locality of a window of so many rows, between those that were counted."""
+        x = np.log2(np.clip(rows, 1, WINDOWS[-1]))
+        nodes = [0.0] + [np.log2(size) for size in WINDOWS]
+        values = [np.ones(len(x))] + self.locality
+        result = values[0]
+        for left, right, low, high in zip(nodes, nodes[1:], values, values[1:]):
+            part = np.clip((x - left) / (right - left), 0, 1)
+            result = np.where(x >= left, low + part * (high - low), result)
+        return result
