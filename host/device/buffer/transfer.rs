@@ -2,7 +2,7 @@
 
 use crate::device::error::DeviceError;
 #[cfg(cuda)]
-use crate::device::{Backend, uses::Access};
+use crate::device::{Backend, buffer::uses::Access};
 use crate::device::{Device, DeviceSlice, DeviceSliceMut};
 use cuda_std::element::Element;
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// A comment line, then lines `kernel target registers static_shared_bytes`, sorted.
-const TABLE: &str = include_str!("../ptx/registers.txt");
+const TABLE: &str = include_str!("../../ptx/registers.txt");
 
 /// What a kernel takes on one architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
