@@ -12,7 +12,7 @@
 mod link;
 
 use crate::harness::exit_code::exit_code;
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use crate::harness::measure::summary;
 use crate::harness::run_options::RunOptions;
 use clap::{Parser, ValueEnum};
@@ -110,7 +110,10 @@ pub fn main() -> ExitCode {
 
 fn run(options: &Options) -> anyhow::Result<bool> {
     let first = options.run.open_device()?;
-    let mut file = JsonLines::create(options.run.output.as_deref(), Environment::of(&first))?;
+    let mut file = JsonLines::create(
+        options.run.output.as_deref(),
+        options.run.environment(&first),
+    )?;
     let rows = match options.rows {
         Some(rows) => rows,
         None if first.is_emulator() => 2000,

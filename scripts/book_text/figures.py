@@ -3,7 +3,8 @@ types them.
 
     <!-- figure: NAME ARGUMENT .. -->text<!-- end figure -->
 
-The text between the marks is what the function NAME of this module makes of the results: a sentence or a table.
+The text between the marks is what the function NAME of this module makes of the results: a table, or words inside a
+sentence. Words do not begin a line: Markdown would end the paragraph before the mark.
 """
 
 import json
@@ -26,7 +27,11 @@ def renewed(root, chapter, text):
         name, *arguments = shlex.split(match["call"])
         if name not in FIGURES:
             raise Fault(f"wanted a figure of {', '.join(sorted(FIGURES))}, found {name}")
-        return f"<!-- figure: {match['call']} -->{FIGURES[name](root / RESULTS, *arguments)}<!-- end figure -->"
+        found = FIGURES[name](root / RESULTS, *arguments)
+        begins_line = match.start() == 0 or text[match.start() - 1] == "\n"
+        if begins_line and not found.startswith("\n"):
+            raise Fault(f"wanted text before the figure {match['call']} on its line, found none")
+        return f"<!-- figure: {match['call']} -->{found}<!-- end figure -->"
 
     return MARK.sub(figure, text)
 
