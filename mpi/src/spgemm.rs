@@ -278,8 +278,8 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         Ok(CsMatI::new(shape, row_ptr, columns, rows.data().to_vec()))
     }
 
-    /// The rows of B with these local numbers, from this rank and the others; and this rank's nonzeros of B that each of
-    /// the others has asked for.
+    /// The rows of B with these local numbers, from this rank and the others; and this rank's nonzeros of B that each
+    /// of the others has asked for.
     pub(crate) fn rows_of_b(
         &self,
         world: &World,

@@ -79,7 +79,8 @@ impl<T: SpmmElement + Word> Spmm<T> {
     ///
     /// # Errors
     ///
-    /// A kernel that cannot do what the options say; another reduction than the sum, if rows are cut; a device without memory; the driver's.
+    /// A kernel that cannot do what the options say; another reduction than the sum, if rows
+    /// are cut; a device without memory; the driver's.
     pub fn plan(
         world: &World,
         device: &Device,

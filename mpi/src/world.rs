@@ -288,7 +288,7 @@ impl World {
     }
 }
 
-/// Messages that MPI may still read or write memory for. If nobody waits for them, because of a panic, the process ends.
+/// Messages that MPI may still read or write memory for. If nobody waits for them, after a panic, the process ends.
 struct Requests(Vec<ffi::MPI_Request>);
 
 impl Drop for Requests {

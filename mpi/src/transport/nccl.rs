@@ -15,13 +15,13 @@ const FAILED: i32 = 2;
 
 /// A communicator of all ranks.
 ///
-/// It stays open until the process ends. To destroy it, all ranks of a machine would have to call NCCL together; after a
-/// failure of one of them the others would wait forever.
+/// It stays open until the process ends. To destroy it, all ranks of a machine would have to call NCCL together. After
+/// a failure of one of them the others would wait forever.
 #[derive(Debug)]
 pub struct Nccl {
     comm: RawComm,
     library: NcclLibrary,
-    /// Never dropped: the last handle of a device waits for its work, which may be a message that no rank sends any more.
+    /// Never dropped: the last handle of a device waits for its work, maybe for a message that no rank sends any more.
     device: ManuallyDrop<Device>,
 }
 
