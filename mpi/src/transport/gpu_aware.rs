@@ -64,7 +64,7 @@ impl<T: Element + Word> Transport<T> for GpuAware {
             (local.address() + range.start as u64 * element, range.len())
         };
         let receives: Vec<(u64, usize)> = parcels.targets.iter().map(target).collect();
-        // SAFETY: the addresses are of buffers as long as the counts add up to, checked above, and borrowed until the end;
+        // SAFETY: the addresses are of buffers as long as the counts add up to, checked above, and borrowed until then;
         // a panic ends the process. No work of the device uses them meanwhile: `meanwhile` has neither. MPI reads and
         // writes GPUs' memory, it said.
         unsafe { world.exchange_addresses::<T, _>(&sends, &receives, meanwhile) }
