@@ -57,7 +57,7 @@ fn each_number_of_parts_has_a_line_that_is_right_and_not_timed() {
 }
 
 /// Rows of the graphs of the benches, divided by this: their rows keep their length.
-const SCALE: u32 = 200;
+const SCALE: u32 = 400;
 
 #[test]
 fn parts_of_every_graph_of_the_benches_have_at_most_five_percent_more_work_than_the_mean() {

@@ -1,7 +1,7 @@
 //! What tests want of a device's memory: how much is allocated, and an allocation that fails.
 
 use super::error::DeviceError;
-use super::queue::Queue;
+use super::stream::queue::Queue;
 use super::{Backend, Device, on_backend};
 use std::sync::atomic::{AtomicU64, Ordering};
 

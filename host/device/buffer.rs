@@ -1,10 +1,14 @@
 //! Buffers of device memory.
 
+mod pool;
+mod raw_slices;
+mod transfer;
+pub(super) mod uses;
+
 use super::error::DeviceError;
-use super::queue::Queue;
 use super::slice::DeviceSlice;
 use super::slice_mut::DeviceSliceMut;
-use super::uses::{Access, Uses};
+use super::stream::queue::Queue;
 use super::{Backend, Device, on_backend};
 use cuda_std::element::Element;
 use cuda_std::memory::{Global, GlobalMut};
@@ -14,6 +18,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::RangeBounds;
 use std::sync::Arc;
+use uses::{Access, Uses};
 
 /// Memory of a device for `len` elements, freed when it is dropped, or when the last recording that uses it is. It
 /// keeps its device open.

@@ -21,12 +21,12 @@ mod recording;
 mod side_streams;
 mod transfers;
 
+use super::buffer::uses::Users;
 use super::error::{DeviceError, DriverError};
-use super::limits::{self, KernelLimits};
+use super::launches::reports::ModuleLoad;
+use super::properties::limits::{self, KernelLimits};
 use super::properties::{MemoryInfo, Properties};
-use super::queue::Queue;
-use super::reports::ModuleLoad;
-use super::uses::Users;
+use super::stream::queue::Queue;
 use cuda_std::launch::LaunchConfig;
 use cust::error::{CudaError, CudaResult};
 use driver::{Context, Stream};

@@ -1,14 +1,14 @@
 //! The emulator back end: the same kernels, run by [`simt`] on the host's cores.
 
+use super::buffer::uses::Users;
 use super::error::DeviceError;
-use super::identity;
-use super::limits::{self, KernelLimits};
+use super::launches::registers::registers_of;
+use super::launches::reports::Progress;
 use super::profile::DeviceProfile;
+use super::properties::identity;
+use super::properties::limits::{self, KernelLimits};
 use super::properties::{MemoryInfo, Properties, Version};
-use super::queue::Queue;
-use super::registers::registers_of;
-use super::reports::Progress;
-use super::uses::Users;
+use super::stream::queue::Queue;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::{Dim3, LaunchConfig};
 use simt::Options as EmulatorOptions;

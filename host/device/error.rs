@@ -1,8 +1,8 @@
 //! How a device fails, with what was wanted and what was found.
 
-use super::limits::LimitExceeded;
 use super::properties::Version;
-use super::selector::{ParseSelectorError, Selector};
+use super::properties::limits::LimitExceeded;
+use super::properties::selector::{ParseSelectorError, Selector};
 use std::fmt;
 
 /// A failure of a device: it is not there, has no memory left, refuses a launch, or a kernel failed on it.

@@ -3,7 +3,7 @@
 use super::Device;
 use super::error::DeviceError;
 #[cfg(cuda)]
-use super::{Backend, cuda::Cuda, queue::Queue};
+use super::{Backend, cuda::Cuda, stream::queue::Queue};
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 #[cfg(cuda)]

@@ -1,5 +1,11 @@
 //! Launching kernels, and logs of the kernels that were launched.
 
+mod launch_reports;
+mod observation;
+mod occupancy;
+pub(super) mod registers;
+pub(super) mod reports;
+
 use super::error::DeviceError;
 use super::{Backend, Device};
 use cuda_std::kernel::{Kernel, KernelArgs};

@@ -26,48 +26,33 @@ mod cuda;
 )]
 mod emulator;
 mod error;
-mod existing_context;
 mod fork;
-mod host_memory;
-mod identity;
-mod launch_reports;
 mod launches;
-mod limits;
-mod observation;
-mod occupancy;
 mod pinned;
-mod pool;
 mod profile;
 mod properties;
-mod queue;
-mod raw_slices;
 mod recording;
-mod registers;
-mod reports;
 mod scratch;
-mod selector;
 mod slice;
 mod slice_mut;
 mod stream;
 mod timer;
-mod transfer;
-mod uses;
 mod zero_counters;
 
 pub use buffer::DeviceBuffer;
 pub(crate) use buffer::optional_pointer;
 pub use error::{CudaUnavailable, DeviceError, DriverError, DriverTooOld};
 pub(crate) use fork::Fork;
-pub use host_memory::available_host_memory;
 pub use launches::LaunchLog;
-pub use limits::LimitExceeded;
+pub use launches::reports::{ModuleLoad, Progress};
 pub use pinned::{PinnedBuffer, Transfer};
 pub use profile::DeviceProfile;
+pub use properties::host_memory::available_host_memory;
+pub use properties::limits::LimitExceeded;
+pub use properties::selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use properties::{MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
-pub use reports::{ModuleLoad, Progress};
 pub(crate) use scratch::Scratch;
-pub use selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
 pub use simt::pictures;
 pub use simt::{
     Checks, CounterOptions, Counters, Hardware, LaunchReport, Options as EmulatorOptions, Schedule,
@@ -83,12 +68,12 @@ use allocations::FailingAllocation;
 use cuda_std::element::Element;
 use launches::LaunchLogs;
 use ptx_archive::Archive;
-use queue::Queue;
 use recording::Recordings;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use stream::Streams;
+use stream::queue::Queue;
 
 /// A device that kernels run on. Two are equal if they are clones of one handle.
 #[derive(Clone)]

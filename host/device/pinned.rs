@@ -1,12 +1,12 @@
 //! Pinned memory of the host, and copies for which nobody waits.
 
 #[cfg(cuda)]
+use super::buffer::uses::Access;
+#[cfg(cuda)]
 use super::cuda::driver::{Event, PinnedBytes};
 use super::error::DeviceError;
 use super::slice::DeviceSlice;
 use super::slice_mut::DeviceSliceMut;
-#[cfg(cuda)]
-use super::uses::Access;
 use super::{Backend, Device};
 use cuda_std::element::Element;
 use std::fmt;

@@ -1,5 +1,10 @@
 //! What a device is and what it allows.
 
+pub(super) mod host_memory;
+pub(super) mod identity;
+pub(super) mod limits;
+pub(super) mod selector;
+
 use std::fmt;
 
 /// Two numbers, major and minor, compared in this order: a compute capability, a CUDA version, a PTX ISA version.

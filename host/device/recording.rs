@@ -1,9 +1,9 @@
 //! Launches that are recorded once and launched together many times: a CUDA graph on a GPU.
 
 use super::buffer::Memory;
+use super::buffer::uses::Access;
 use super::emulator::EmulatorBackend;
 use super::error::DeviceError;
-use super::uses::Access;
 use super::{Backend, Device, DeviceSlice};
 use cuda_std::element::Element;
 use cuda_std::kernel::{Kernel, KernelArgs};

@@ -1,9 +1,9 @@
 //! Slices of device memory to read.
 
+use super::buffer::uses::Access;
 use super::buffer::{DeviceBuffer, Memory};
 use super::error::DeviceError;
 use super::slice_mut::DeviceSliceMut;
-use super::uses::Access;
 use super::{Backend, Device};
 use cuda_std::element::Element;
 use cuda_std::memory::Global;

@@ -1,9 +1,9 @@
 //! Slices of device memory to read and write.
 
 use super::buffer::DeviceBuffer;
+use super::buffer::uses::Access;
 use super::error::DeviceError;
 use super::slice::{DeviceSlice, checked_range};
-use super::uses::Access;
 use super::{Backend, Device};
 use cuda_std::element::Element;
 use cuda_std::memory::GlobalMut;

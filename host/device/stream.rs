@@ -1,8 +1,11 @@
 //! Streams beside a device's own.
 
+mod existing_context;
+pub(super) mod queue;
+
 use super::error::DeviceError;
-use super::queue::Queue;
 use super::{Backend, Device};
+use queue::Queue;
 use std::any::Any;
 use std::ffi::c_void;
 use std::fmt;

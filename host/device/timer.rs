@@ -2,7 +2,7 @@
 
 use super::error::DeviceError;
 #[cfg(cuda)]
-use super::queue::Queue;
+use super::stream::queue::Queue;
 use super::{Backend, Device};
 #[cfg(cuda)]
 use std::sync::Arc;

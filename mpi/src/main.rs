@@ -25,12 +25,15 @@ fn main() -> ExitCode {
     let options = match Options::try_parse() {
         Ok(options) => options,
         Err(error) => {
-            // All ranks have the same arguments; one says so.
+            if error.use_stderr() {
+                // Perhaps this rank alone has wrong arguments.
+                let _ = error.print();
+                world.abort(FAILED);
+            }
             if world.is_root() {
                 let _ = error.print();
             }
-            world.barrier();
-            return ExitCode::from(error.exit_code() as u8);
+            return ExitCode::SUCCESS;
         }
     };
     if let Some(elements) = options.run.piece {

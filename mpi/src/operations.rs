@@ -29,13 +29,25 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
 ) -> Result<bool> {
     let run = &options.run;
     let mut report = Report::new(world, device);
+    let (name, a) = options.operation.name_and_matrix();
+    report.fact("operation", name);
+    report.fact(
+        "matrix",
+        a.file_name().unwrap_or_default().to_string_lossy(),
+    );
     let right = match &options.operation {
         Operation::Spmm { a, features, x } => {
             let x = (x.as_deref(), *features);
             spmm::<T>(&mut report, a, x, run)?
         }
-        Operation::Spgemm { a, b, round_bytes } => {
-            spgemm::<T>(&mut report, a, b.as_deref(), *round_bytes, run)?
+        Operation::Spgemm {
+            a,
+            b,
+            round_bytes,
+            reuse,
+        } => {
+            let files = (a.as_path(), b.as_deref());
+            spgemm::<T>(&mut report, files, *round_bytes, *reuse, run)?
         }
         Operation::Gcn {
             a,
@@ -97,6 +109,7 @@ fn spmm<T: GcnElement + SpgemmElement + Word>(
         None => DistributedCsr::scatter(world, device, view, None, run.division()),
     })?;
     report.matrix(&matrix);
+    report.fact("features", features);
     // The kernel sums each row in one order, wherever the row is.
     let kernel = run.deterministic.then_some(SpmmKernel::WarpPerRow);
     let options = SpmmOptions::new()
@@ -153,9 +166,9 @@ fn spmm<T: GcnElement + SpgemmElement + Word>(
 
 fn spgemm<T: SpgemmElement + Word>(
     report: &mut Report<'_>,
-    a_path: &Path,
-    b_path: Option<&Path>,
+    (a_path, b_path): (&Path, Option<&Path>),
     round_bytes: u64,
+    reuse: bool,
     run: &RunOptions,
 ) -> Result<Option<bool>> {
     let (world, device) = (report.world, report.device);
@@ -209,6 +222,15 @@ fn spgemm<T: SpgemmElement + Word>(
         "entries",
         world.all(product.c.nnz() as u64).iter().sum::<u64>(),
     );
+    if reuse {
+        let mut structure = report.phase("structure", || spgemm.structure(world))?;
+        let (a, b) = (spgemm.matrix().local().data(), spgemm.own_b().data());
+        for _ in 0..run.repeat {
+            product.c = report.phase("values", || {
+                spgemm.multiply_values(world, &mut structure, a, b)
+            })?;
+        }
+    }
     if let Some(path) = &run.output {
         let write = || write_sparse(world, path, spgemm.matrix(), &product.c);
         report.phase("writing", write)?;

@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use warprow::RowOrder;
 use warprow::multi::{Distribution, DivisionOptions, OperandRows, RowCuts};
 use warprow_mpi::TransportKind;
@@ -50,6 +50,9 @@ pub enum Operation {
         /// Bytes of rows of B that a rank receives in a round.
         #[arg(long, default_value_t = 1 << 30)]
         round_bytes: u64,
+        /// Computes C again from its structure, which is computed once: only values travel then, without rounds.
+        #[arg(long)]
+        reuse: bool,
     },
     /// Inference with a graph convolutional network.
     Gcn {
@@ -65,6 +68,17 @@ pub enum Operation {
         #[arg(long)]
         x: Option<PathBuf>,
     },
+}
+
+impl Operation {
+    /// The operation's name, and the file of A.
+    pub fn name_and_matrix(&self) -> (&'static str, &Path) {
+        match self {
+            Self::Spmm { a, .. } => ("spmm", a),
+            Self::Spgemm { a, .. } => ("spgemm", a),
+            Self::Gcn { a, .. } => ("gcn", a),
+        }
+    }
 }
 
 /// The options of all operations.
@@ -88,7 +102,7 @@ pub struct RunOptions {
     /// How rows of X travel between ranks; default: NCCL or GPU-aware MPI where all ranks can, else through the host.
     #[arg(long, global = true, value_enum)]
     pub transport: Option<TransportName>,
-    /// The same bits for every number of ranks: whole rows in the given order, each summed in one order.
+    /// The same bits for every number of ranks: blocks of whole rows in the given order, each summed in one order.
     #[arg(long, global = true)]
     pub deterministic: bool,
     /// Checks the result at rank 0 against the reference, and against one device.
@@ -184,7 +198,9 @@ impl RunOptions {
             .distribution(distribution)
             .operand(self.operand());
         match self.deterministic {
-            true => division.cuts(RowCuts::Never).order(RowOrder::Given),
+            // In turn, rows would change their order with the number of ranks.
+            true => (division.cuts(RowCuts::Never).order(RowOrder::Given))
+                .distribution(Distribution::Blocks),
             false => division,
         }
     }

@@ -131,28 +131,39 @@ fn together(
     name.push(".part");
     part.set_file_name(name);
     let failed = || format!("cannot write {}", part.display());
-    let result = (|| {
-        if world.is_root() {
-            let file = File::create(&part).with_context(failed)?;
-            file.write_all_at(header, 0).with_context(failed)?;
-        }
-        world.barrier();
-        let file = OpenOptions::new()
-            .write(true)
-            .open(&part)
-            .with_context(failed)?;
-        write(&file).with_context(failed)?;
-        file.sync_all().with_context(failed)
-    })();
-    if result.is_err() {
+    if world.is_root() {
+        // A file of that name that cannot be written belongs to someone else, and stays.
+        File::create(&part).with_context(failed)?;
+    }
+    let written = write_and_rename(world, (&part, path), header, write);
+    if written.is_err() {
         // The run ends: nothing is left behind.
         let _ = fs::remove_file(&part);
     }
-    result?;
+    written
+}
+
+fn write_and_rename(
+    world: &World,
+    (part, path): (&Path, &Path),
+    header: &[u8],
+    write: impl FnOnce(&File) -> Result<()>,
+) -> Result<()> {
+    let failed = || format!("cannot write {}", part.display());
+    world.barrier();
+    let file = OpenOptions::new()
+        .write(true)
+        .open(part)
+        .with_context(failed)?;
+    if world.is_root() {
+        file.write_all_at(header, 0).with_context(failed)?;
+    }
+    write(&file).with_context(failed)?;
+    file.sync_all().with_context(failed)?;
     world.barrier();
     if world.is_root() {
         let failed = || format!("cannot rename {} to {}", part.display(), path.display());
-        fs::rename(&part, path).with_context(failed)?;
+        fs::rename(part, path).with_context(failed)?;
     }
     world.barrier();
     Ok(())

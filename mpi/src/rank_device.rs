@@ -16,7 +16,7 @@ const LOCAL_RANK: [&str; 4] = [
 ///
 /// # Errors
 ///
-/// The variable names no device, or one that is not there.
+/// The variable names no device, or one that is not there; the rank's GPU does not serve.
 pub fn rank_device(rank: usize) -> Result<Device, DeviceError> {
     let selector = Selector::from_environment()?;
     if !matches!(selector, Selector::Auto | Selector::Cuda(None)) {
@@ -30,7 +30,13 @@ pub fn rank_device(rank: usize) -> Result<Device, DeviceError> {
         Err(CudaUnavailable::NoSuchOrdinal { count, .. }) if count > 0 => {
             Device::select(Selector::Cuda(Some(local % count)))
         }
-        Err(_) => Device::select(selector),
+        // No rank has a GPU.
+        Err(
+            CudaUnavailable::NotBuilt
+            | CudaUnavailable::NoDriver { .. }
+            | CudaUnavailable::NoDevice { .. },
+        ) => Device::select(selector),
+        Err(reason) => Err(DeviceError::NoCuda { selector, reason }),
         Ok(device) => Ok(device),
     }
 }

@@ -8,6 +8,9 @@ use std::path::Path;
 use warprow::matrix_market::ReadOptions;
 use warprow::{CsrMatrix, Scalar};
 
+/// The most rows of a matrix that has less than one entry for every 16 rows.
+const MOST_SPARSE_ROWS: u64 = 1 << 26;
+
 /// This rank's share of a matrix: of its shape, with the entries of a part of the file. The ranks' shares add up to the
 /// matrix. The file is in Matrix Market's coordinate format, and plain text.
 ///
@@ -20,6 +23,14 @@ pub fn read_share<T: Scalar>(world: &World, path: &Path) -> Result<CsrMatrix<T>>
     let of_file = || format!("cannot read {name}");
     let mut file = BufReader::new(File::open(path).with_context(of_file)?);
     let header = Header::read(&mut file).with_context(of_file)?;
+    // As `ReadOptions` has it by default, for the whole file.
+    let most_rows = MOST_SPARSE_ROWS.max(header.entries.saturating_mul(16));
+    ensure!(
+        header.rows <= most_rows,
+        "{name}: wanted are at most {most_rows} rows with {} entries, found {}",
+        header.entries,
+        header.rows
+    );
     let bytes = file.get_ref().metadata().with_context(of_file)?.len();
     let entries_bytes = bytes.saturating_sub(header.bytes);
     let ideal = |rank: usize| {

@@ -9,7 +9,7 @@ use sprs::{CsMatI, CsMatViewI};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
-use warprow::multi::{DivisionOptions, OperandRows, RowCuts};
+use warprow::multi::{Distribution, DivisionOptions, OperandRows, RowCuts};
 use warprow::spgemm::multiply;
 use warprow::{CsrMatrix, Device, DeviceCsr, RowOrder, SpgemmElement, SpgemmOptions};
 
@@ -63,6 +63,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         let mut division = division;
         if options.deterministic {
             division.order = Some(RowOrder::Given);
+            division.distribution = Distribution::Blocks;
         }
         if options.deterministic || options.drop_zeros {
             division.cuts = RowCuts::Never;
@@ -124,6 +125,19 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         &self.a
     }
 
+    /// The rows of B that this rank owns.
+    pub fn own_b(&self) -> &CsrMatrix<T> {
+        &self.own_b
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(crate) fn options(&self) -> SpgemmOptions {
+        self.options
+    }
+
     /// Computes the rows of C that this rank owns. Pieces of cut rows travel to their owner.
     ///
     /// # Errors
@@ -150,7 +164,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
             let rows = chunks.get(round).cloned().unwrap_or(0..0);
             let used = self.used_columns(rows.clone());
             let started = Instant::now();
-            let b = self.rows_of_b(world, &used, &mut result.received)?;
+            let (b, _) = self.rows_of_b(world, &used, &mut result.received)?;
             exchange += started.elapsed();
             if rows.is_empty() {
                 continue;
@@ -197,7 +211,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
     }
 
     /// The nonzeros of an own row of B, by its global number.
-    fn own_row(&self, row: u32) -> Range<usize> {
+    pub(crate) fn own_row(&self, row: u32) -> Range<usize> {
         let row = row as usize - self.a.halo().own().start;
         self.own_b.indptr().outer_inds_sz(row)
     }
@@ -245,7 +259,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
     }
 
     /// The columns of some of this rank's rows, ascending.
-    fn used_columns(&self, rows: Range<usize>) -> Vec<u32> {
+    pub(crate) fn used_columns(&self, rows: Range<usize>) -> Vec<u32> {
         let local = self.a.local();
         let rows = local.slice_outer(rows);
         let mut used = rows.indices().to_vec();
@@ -255,7 +269,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
     }
 
     /// Rows of A with their columns numbered among those that they use.
-    fn chunk_of_a(&self, rows: Range<usize>, used: &[u32]) -> Result<CsrMatrix<T>> {
+    pub(crate) fn chunk_of_a(&self, rows: Range<usize>, used: &[u32]) -> Result<CsrMatrix<T>> {
         let rows = self.a.local().slice_outer(rows);
         let number = |column| used.binary_search(column).expect("they are all used") as u32;
         let columns = rows.indices().iter().map(number).collect();
@@ -264,8 +278,14 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         Ok(CsMatI::new(shape, row_ptr, columns, rows.data().to_vec()))
     }
 
-    /// The rows of B with these local numbers, from this rank and the others.
-    fn rows_of_b(&self, world: &World, used: &[u32], received: &mut u64) -> Result<CsrMatrix<T>> {
+    /// The rows of B with these local numbers, from this rank and the others; and this rank's nonzeros of B that each
+    /// of the others has asked for.
+    pub(crate) fn rows_of_b(
+        &self,
+        world: &World,
+        used: &[u32],
+        received: &mut u64,
+    ) -> Result<(CsrMatrix<T>, Vec<Vec<Range<usize>>>)> {
         let halo = self.a.halo();
         let global: Vec<u32> = halo.global().collect();
         let mut wanted = vec![Vec::new(); world.size()];
@@ -308,16 +328,12 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
             }
             row_ptr.push(u32::try_from(col_idx.len()).context("a round has 2^32 nonzeros of B")?);
         }
-        Ok(CsMatI::new(
-            (used.len(), self.own_b.cols()),
-            row_ptr,
-            col_idx,
-            data,
-        ))
+        let shape = (used.len(), self.own_b.cols());
+        Ok((CsMatI::new(shape, row_ptr, col_idx, data), replies))
     }
 
     /// The owned rows, with the pieces of the last one that other ranks have.
-    fn with_pieces(&self, world: &World, c: &CsrMatrix<T>) -> Result<CsrMatrix<T>> {
+    pub(crate) fn with_pieces(&self, world: &World, c: &CsrMatrix<T>) -> Result<CsrMatrix<T>> {
         let partition = self.a.partition();
         let mut first = 0;
         if let Some(owner) = owner_of_piece(partition, world.rank()) {

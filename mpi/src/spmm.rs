@@ -9,7 +9,8 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use sprs::CsMatI;
 use std::ops::Range;
 use std::rc::Rc;
-use warprow::{CsrMatrix, Device, DeviceBuffer, SpmmElement, SpmmOptions};
+use warprow::multi::Part;
+use warprow::{CsrMatrix, Device, DeviceBuffer, Reduction, SpmmElement, SpmmOptions};
 
 /// This rank's part of `Y = A X`, planned once and run many times.
 #[derive(Debug)]
@@ -78,7 +79,8 @@ impl<T: SpmmElement + Word> Spmm<T> {
     ///
     /// # Errors
     ///
-    /// A kernel that cannot do what the options say; a device without memory; the driver's.
+    /// A kernel that cannot do what the options say; another reduction than the sum, if rows
+    /// are cut; a device without memory; the driver's.
     pub fn plan(
         world: &World,
         device: &Device,
@@ -87,6 +89,12 @@ impl<T: SpmmElement + Word> Spmm<T> {
         transport: &Rc<dyn Transport<T>>,
     ) -> Result<Self> {
         ensure!(!options.transpose, "a distributed matrix is not transposed");
+        let is_cut = |part: &Part| part.rows.start < part.owned.start;
+        ensure!(
+            options.reduction == Reduction::Sum || !a.partition().parts().iter().any(is_cut),
+            "rows that are cut between ranks can only be summed: plan with `RowCuts::Never` for {:?}",
+            options.reduction
+        );
         let own = a.halo().local_own();
         let is_interior = |&row: &usize| {
             let row = a.local().outer_view(row);

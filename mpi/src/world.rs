@@ -10,8 +10,8 @@ use std::ffi::c_void;
 use std::fmt::Debug;
 use std::mem::MaybeUninit;
 
-/// The largest piece of a message, in elements: below 2^31 with room to spare.
-const PIECE: usize = 1 << 28;
+/// The largest piece of a message, in bytes: below 2^31 with room to spare.
+const MOST_BYTES: usize = 1 << 30;
 
 /// What messages consist of.
 pub trait Word: Equivalence + Copy + Debug + Default + Send + Sync + 'static {}
@@ -25,7 +25,7 @@ impl Word for f64 {}
 /// All processes of a run.
 pub struct World {
     communicator: SimpleCommunicator,
-    piece: usize,
+    most_elements: usize,
     // Dropped last: it ends MPI.
     _universe: Universe,
 }
@@ -36,7 +36,7 @@ impl World {
         let universe = mpi::initialize()?;
         Some(Self {
             communicator: universe.world(),
-            piece: PIECE,
+            most_elements: usize::MAX,
             _universe: universe,
         })
     }
@@ -48,7 +48,7 @@ impl World {
     /// If it is 0.
     pub fn with_pieces(mut self, elements: usize) -> Self {
         assert!(elements > 0);
-        self.piece = elements.min(PIECE);
+        self.most_elements = elements;
         self
     }
 
@@ -95,7 +95,10 @@ impl World {
     /// The sums of the ranks' lists, which have the same length.
     pub fn sum(&self, list: Vec<u64>) -> Vec<u64> {
         let mut sums = vec![0; list.len()];
-        for (list, sums) in list.chunks(self.piece).zip(sums.chunks_mut(self.piece)) {
+        for (list, sums) in list
+            .chunks(self.piece::<u64>())
+            .zip(sums.chunks_mut(self.piece::<u64>()))
+        {
             self.communicator
                 .all_reduce_into(list, sums, SystemOperation::sum());
         }
@@ -109,7 +112,7 @@ impl World {
         root.broadcast_into(&mut length);
         let mut list = list;
         list.resize(length as usize, W::default());
-        for piece in list.chunks_mut(self.piece) {
+        for piece in list.chunks_mut(self.piece::<W>()) {
             root.broadcast_into(piece);
         }
         list
@@ -149,21 +152,21 @@ impl World {
     ) -> R {
         assert_eq!((sends.len(), receives.len()), (self.size(), self.size()));
         receives[self.rank()].copy_from_slice(sends[self.rank()]);
-        let pieces = |length: usize| length.div_ceil(self.piece);
+        let pieces = |length: usize| length.div_ceil(self.piece::<W>());
         let count: usize = (sends.iter().map(|list| pieces(list.len())))
             .chain(receives.iter().map(|list| pieces(list.len())))
             .sum();
         mpi::request::multiple_scope(count, |scope, requests| {
             for (rank, list) in receives.into_iter().enumerate() {
                 if rank != self.rank() {
-                    for piece in list.chunks_mut(self.piece) {
+                    for piece in list.chunks_mut(self.piece::<W>()) {
                         requests.add(self.process(rank).immediate_receive_into(scope, piece));
                     }
                 }
             }
             for (rank, list) in sends.into_iter().enumerate() {
                 if rank != self.rank() {
-                    for piece in list.chunks(self.piece) {
+                    for piece in list.chunks(self.piece::<W>()) {
                         requests.add(self.process(rank).immediate_send(scope, piece));
                     }
                 }
@@ -195,17 +198,17 @@ impl World {
             self.communicator.as_raw(),
             W::equivalent_datatype().as_raw(),
         );
-        // A tag that no other message has: MPI matches by rank and tag.
-        let tag = 1;
-        let mut requests = Vec::new();
+        let tag = 0;
+        let mut requests = Requests(Vec::new());
+        let most = self.piece::<W>();
         let mut each_piece =
             |list: &[(u64, usize)], start: &dyn Fn(u64, i32, i32) -> ffi::MPI_Request| {
                 for (rank, &(address, count)) in list.iter().enumerate() {
-                    for first in (0..count).step_by(self.piece) {
+                    for first in (0..count).step_by(most) {
                         if rank != self.rank() {
-                            // At most `PIECE` elements; MPI has given the rank.
-                            let piece = (count - first).min(self.piece) as i32;
-                            requests.push(start(
+                            // At most `MOST_BYTES`; MPI has given the rank.
+                            let piece = (count - first).min(most) as i32;
+                            requests.0.push(start(
                                 address + (first * size_of::<W>()) as u64,
                                 piece,
                                 rank as i32,
@@ -247,7 +250,7 @@ impl World {
             }
         });
         let result = meanwhile();
-        for mut request in requests {
+        for mut request in requests.0.drain(..) {
             let mut status = MaybeUninit::uninit();
             // SAFETY: the request is one of the above; MPI writes the status.
             unsafe { ffi::MPI_Wait(&raw mut request, status.as_mut_ptr()) };
@@ -259,7 +262,7 @@ impl World {
     pub fn send<W: Word>(&self, rank: usize, list: &[W]) {
         let process = self.process(rank);
         process.send(&(list.len() as u64));
-        for piece in list.chunks(self.piece) {
+        for piece in list.chunks(self.piece::<W>()) {
             process.send(piece);
         }
     }
@@ -269,13 +272,30 @@ impl World {
         let process = self.process(rank);
         let (length, _) = process.receive::<u64>();
         let mut list = vec![W::default(); length as usize];
-        for piece in list.chunks_mut(self.piece) {
+        for piece in list.chunks_mut(self.piece::<W>()) {
             process.receive_into(piece);
         }
         list
     }
 
+    /// The largest piece of a message, in elements: layers below MPI may refuse 2^31 bytes.
+    fn piece<W>(&self) -> usize {
+        self.most_elements.min(MOST_BYTES / size_of::<W>())
+    }
+
     fn process(&self, rank: usize) -> Process<'_> {
         self.communicator.process_at_rank(rank as i32)
+    }
+}
+
+/// Messages that MPI may still read or write memory for. If nobody waits for them, after a panic, the process ends.
+struct Requests(Vec<ffi::MPI_Request>);
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            eprintln!("warprow-mpi: it has panicked while messages were on their way");
+            std::process::abort();
+        }
     }
 }

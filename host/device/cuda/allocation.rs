@@ -2,9 +2,9 @@
 
 use super::Cuda;
 use super::memory_pool::MemoryPool;
+use crate::device::buffer::uses::Users;
 use crate::device::error::DeviceError;
-use crate::device::queue::Queue;
-use crate::device::uses::Users;
+use crate::device::stream::queue::Queue;
 use cust::error::CudaError;
 use cust::memory::DevicePointer;
 use std::sync::atomic::Ordering;

@@ -3,9 +3,9 @@
 use super::archives::{ARCHIVES, ptx_version};
 use super::{driver, ptx};
 use crate::device::error::{DeviceError, DriverError};
-use crate::device::limits::KernelLimits;
+use crate::device::launches::reports::ModuleLoad;
 use crate::device::properties::Version;
-use crate::device::reports::ModuleLoad;
+use crate::device::properties::limits::KernelLimits;
 use cust::error::CudaError;
 use cust::function::{Function, FunctionAttribute};
 use cust::module::Module;

@@ -3,9 +3,9 @@
 use super::driver::{Context, Stream};
 use super::{Cuda, CudaQueue, Modules, archives, driver, ptx};
 use crate::device::error::{CudaUnavailable, DriverError};
-use crate::device::identity;
+use crate::device::properties::identity;
 use crate::device::properties::{Properties, Version};
-use crate::device::queue::Queue;
+use crate::device::stream::queue::Queue;
 use cust::CudaApiVersion;
 use cust::device::{Device, DeviceAttribute};
 use cust::error::{CudaError, CudaResult};

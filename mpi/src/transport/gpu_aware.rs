@@ -9,7 +9,9 @@ use warprow::{Device, Element};
 
 /// MPI takes addresses of GPUs.
 #[derive(Debug)]
-pub struct GpuAware;
+pub struct GpuAware {
+    device: Device,
+}
 
 impl GpuAware {
     /// # Errors
@@ -26,7 +28,9 @@ impl GpuAware {
         if supports != 1 {
             bail!("this MPI has no CUDA support");
         }
-        Ok(Self)
+        Ok(Self {
+            device: device.clone(),
+        })
     }
 }
 
@@ -41,6 +45,7 @@ impl<T: Element + Word> Transport<T> for GpuAware {
         parcels: Parcels<'_, T>,
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
+        parcels.check(world, &self.device)?;
         let local = parcels.stream.scope(|| {
             // The stream waits for the work that has written `sends`, and the host for it: MPI knows no streams.
             parcels.sends.read_only();
@@ -59,8 +64,9 @@ impl<T: Element + Word> Transport<T> for GpuAware {
             (local.address() + range.start as u64 * element, range.len())
         };
         let receives: Vec<(u64, usize)> = parcels.targets.iter().map(target).collect();
-        // SAFETY: the addresses are of buffers as long as the counts add up to, which are borrowed until the end. No
-        // work of the device uses them meanwhile: `meanwhile` has neither. MPI reads and writes GPUs' memory, it said.
+        // SAFETY: the addresses are of buffers as long as the counts add up to, checked above, and borrowed until then;
+        // a panic ends the process. No work of the device uses them meanwhile: `meanwhile` has neither. MPI reads and
+        // writes GPUs' memory, it said.
         unsafe { world.exchange_addresses::<T, _>(&sends, &receives, meanwhile) }
     }
 }

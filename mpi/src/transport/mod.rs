@@ -12,7 +12,7 @@ mod nccl_library;
 mod staged;
 
 use crate::{Word, World};
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use gpu_aware::GpuAware;
 use nccl::Nccl;
 use staged::Staged;
@@ -36,6 +36,55 @@ pub struct Parcels<'a, T: Element> {
     pub stream: &'a Stream,
 }
 
+impl<T: Element> Parcels<'_, T> {
+    /// Checks that there is a count and a target for each rank, that the elements of all are in the buffers, and that
+    /// everything is of this device.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit.
+    pub fn check(&self, world: &World, device: &Device) -> Result<()> {
+        let ranks = (self.send_counts.len(), self.targets.len());
+        ensure!(
+            ranks == (world.size(), world.size()),
+            "wanted are counts and targets for {} ranks, found {ranks:?}",
+            world.size()
+        );
+        let count =
+            (self.send_counts.iter()).try_fold(0_usize, |sum, &count| sum.checked_add(count));
+        let len = self.sends.len();
+        ensure!(
+            count == Some(len),
+            "wanted are counts of {len} elements in all, found {count:?}"
+        );
+        let mut end = 0;
+        for (rank, target) in self
+            .targets
+            .iter()
+            .enumerate()
+            .filter(|(_, target)| !target.is_empty())
+        {
+            let fits = end <= target.start && target.end <= self.local.len();
+            ensure!(
+                fits,
+                "the target {target:?} of rank {rank} does not follow the one before it"
+            );
+            end = target.end;
+        }
+        let devices = [
+            self.sends.device(),
+            self.local.device(),
+            self.stream.device(),
+        ];
+        ensure!(
+            devices.iter().all(|&other| other == device),
+            "wanted are buffers of {}",
+            device.identity()
+        );
+        Ok(())
+    }
+}
+
 /// A way in which elements travel between the devices of ranks.
 pub trait Transport<T: Element>: fmt::Debug {
     /// Which way it is.
@@ -46,7 +95,7 @@ pub trait Transport<T: Element>: fmt::Debug {
     ///
     /// # Errors
     ///
-    /// A device that fails; what `meanwhile` returns.
+    /// Parcels that do not fit; a device that fails; what `meanwhile` returns.
     fn exchange(
         &self,
         world: &World,

@@ -3,61 +3,71 @@
 use super::nccl_library::{NcclLibrary, RawComm, UniqueId};
 use super::{Parcels, Transport, TransportKind, agree};
 use crate::{Word, World};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, anyhow, ensure};
 use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem::ManuallyDrop;
 use warprow::{Device, Element};
 
+/// The exit code of a run that NCCL cannot connect.
+const FAILED: i32 = 2;
+
 /// A communicator of all ranks.
+///
+/// It stays open until the process ends. To destroy it, all ranks of a machine would have to call NCCL together. After
+/// a failure of one of them the others would wait forever.
 #[derive(Debug)]
 pub struct Nccl {
     comm: RawComm,
     library: NcclLibrary,
-    device: Device,
+    /// Never dropped: the last handle of a device waits for its work, maybe for a message that no rank sends any more.
+    device: ManuallyDrop<Device>,
 }
 
 impl Nccl {
-    /// Connects all ranks.
+    /// Connects all ranks. If NCCL cannot do that on one of them, the whole run ends: the others wait inside NCCL.
     ///
     /// # Errors
     ///
-    /// On all ranks: one has no GPU of its own, cannot load NCCL, or is refused by it.
+    /// On all ranks: one has no GPU of its own, or cannot load NCCL.
     pub fn connect(world: &World, device: &Device) -> Result<Self> {
         let is_gpu = match device.is_emulator() {
-            true => Err(anyhow::anyhow!("{} is no GPU", device.identity())),
+            true => Err(anyhow!("{} is no GPU", device.identity())),
             false => Ok(()),
         };
         agree(world, is_gpu)?;
         let gpus: BTreeSet<u64> = world.all(gpu_key(device)).into_iter().collect();
         ensure!(gpus.len() == world.size(), "several ranks share a GPU");
         let library = agree(world, NcclLibrary::load())?;
+        // It makes the device's context current, whose GPU NCCL takes.
+        agree(world, device.cuda_stream().map_err(Error::from))?;
         let id = match world.is_root() {
             true => library.unique_id().map(|id| id.0.to_vec()),
             false => Ok(Vec::new()),
         };
         let id = world.broadcast(agree(world, id)?);
         let id = UniqueId(id.try_into().ok().context("rank 0 has sent no id")?);
-        Self::join(library, device, id, (world.size(), world.rank()), |comm| {
-            agree(world, comm)
-        })
+        // NCCL waits without MPI, which may still have to forward the id.
+        world.barrier();
+        let comm = library.join(id, world.size(), world.rank());
+        let comm = comm.unwrap_or_else(|error| {
+            eprintln!(
+                "warprow-mpi: rank {} of {}: {error:#}",
+                world.rank(),
+                world.size()
+            );
+            world.abort(FAILED)
+        });
+        Ok(Self::open(library, device, comm))
     }
 
-    fn join(
-        library: NcclLibrary,
-        device: &Device,
-        id: UniqueId,
-        (ranks, rank): (usize, usize),
-        agreed: impl FnOnce(Result<RawComm>) -> Result<RawComm>,
-    ) -> Result<Self> {
-        // It makes the device's context current, whose GPU NCCL takes.
-        device.cuda_stream()?;
-        let comm = agreed(library.join(id, ranks, rank))?;
-        Ok(Self {
+    fn open(library: NcclLibrary, device: &Device, comm: RawComm) -> Self {
+        Self {
             comm,
             library,
-            device: device.clone(),
-        })
+            device: ManuallyDrop::new(device.clone()),
+        }
     }
 
     /// Puts the exchange into the parcels' stream.
@@ -100,22 +110,13 @@ impl<T: Element + Word> Transport<T> for Nccl {
 
     fn exchange(
         &self,
-        _world: &World,
+        world: &World,
         parcels: Parcels<'_, T>,
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
+        parcels.check(world, &self.device)?;
         self.start(parcels)?;
         meanwhile()
-    }
-}
-
-impl Drop for Nccl {
-    fn drop(&mut self) {
-        // If that fails, the context is lost, and no work runs.
-        let _ = self.device.synchronize();
-        let _ = self.device.cuda_stream();
-        // SAFETY: `join` has returned it, and its work is done.
-        unsafe { self.library.leave(self.comm) };
     }
 }
 
@@ -145,7 +146,9 @@ mod tests {
             Err(reason) => return println!("skipped: {reason:#}"),
         };
         let id = library.unique_id().unwrap();
-        let nccl = Nccl::join(library, &device, id, (1, 0), |comm| comm).unwrap();
+        device.cuda_stream().unwrap();
+        let comm = library.join(id, 1, 0).unwrap();
+        let nccl = Nccl::open(library, &device, comm);
         let numbers: Vec<f32> = (0..60_000_u16).map(f32::from).collect();
         let target = 4..4 + numbers.len();
         let sends = device.upload(&numbers).unwrap();
@@ -167,8 +170,9 @@ mod tests {
 
     #[test]
     fn without_nccl_the_error_names_the_library() {
-        if let Err(error) = NcclLibrary::load() {
-            assert!(format!("{error:#}").contains("libnccl.so.2"), "{error:#}");
+        match NcclLibrary::load() {
+            Ok(_) => println!("skipped: NCCL is installed"),
+            Err(error) => assert!(format!("{error:#}").contains("libnccl.so.2"), "{error:#}"),
         }
     }
 }

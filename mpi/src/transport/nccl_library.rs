@@ -23,14 +23,11 @@ pub type RawComm = *mut c_void;
 pub struct NcclLibrary {
     get_unique_id: unsafe extern "C" fn(*mut UniqueId) -> c_int,
     comm_init_rank: unsafe extern "C" fn(*mut RawComm, c_int, UniqueId, c_int) -> c_int,
-    comm_destroy: unsafe extern "C" fn(RawComm) -> c_int,
     group_start: unsafe extern "C" fn() -> c_int,
     group_end: unsafe extern "C" fn() -> c_int,
     send: unsafe extern "C" fn(*const c_void, usize, c_int, c_int, RawComm, *mut c_void) -> c_int,
     recv: unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, RawComm, *mut c_void) -> c_int,
     error_string: unsafe extern "C" fn(c_int) -> *const c_char,
-    // The functions are its own.
-    _library: Library,
 }
 
 impl NcclLibrary {
@@ -51,17 +48,18 @@ impl NcclLibrary {
                     })?
                 };
             }
-            Ok(Self {
+            let functions = Self {
                 get_unique_id: function!(b"ncclGetUniqueId"),
                 comm_init_rank: function!(b"ncclCommInitRank"),
-                comm_destroy: function!(b"ncclCommDestroy"),
                 group_start: function!(b"ncclGroupStart"),
                 group_end: function!(b"ncclGroupEnd"),
                 send: function!(b"ncclSend"),
                 recv: function!(b"ncclRecv"),
                 error_string: function!(b"ncclGetErrorString"),
-                _library: library,
-            })
+            };
+            // Never unloaded: NCCL has threads that outlive its communicators.
+            std::mem::forget(library);
+            Ok(functions)
         }
     }
 
@@ -81,16 +79,6 @@ impl NcclLibrary {
         let result = unsafe { (self.comm_init_rank)(&raw mut comm, ranks, id, rank) };
         self.check("connect the ranks", result)?;
         Ok(comm)
-    }
-
-    /// Leaves a communicator.
-    ///
-    /// # Safety
-    ///
-    /// `join` has returned it, nobody uses it afterwards, and none of its work runs.
-    pub unsafe fn leave(&self, comm: RawComm) {
-        // SAFETY: the caller's contract. A failure leaves nothing to do.
-        let _ = unsafe { (self.comm_destroy)(comm) };
     }
 
     /// Puts sends and receives into a stream, as one group: address, bytes and the other rank of each.

@@ -56,6 +56,7 @@ impl<T: Element + Word> Transport<T> for Staged<T> {
         parcels: Parcels<'_, T>,
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
+        parcels.check(world, &self.device)?;
         for upload in self.uploads.take() {
             self.keep(upload.wait()?);
         }

@@ -1,16 +1,16 @@
 //! Queues: what a device's own stream and the streams beside it are to buffers, on a GPU and on the emulator.
 
 #[cfg(cuda)]
-use super::cuda::CudaQueue;
+use crate::device::cuda::CudaQueue;
 #[cfg(cuda)]
-use super::error::DriverError;
+use crate::device::error::DriverError;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Work in order. On the emulator, which does everything at once, it is only a number.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(in crate::device) struct Queue {
     /// Different from those of all other queues of the process.
     number: u64,
     /// The number of the own queue of the device that this queue belongs to.

@@ -1,7 +1,7 @@
 //! The pool of freed device memory, and its limit.
 
-use super::error::DeviceError;
-use super::{Backend, Device};
+use crate::device::error::DeviceError;
+use crate::device::{Backend, Device};
 
 impl Device {
     /// Bytes of freed memory that the device keeps for later buffers. On an emulator 0: it keeps none.

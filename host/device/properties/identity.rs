@@ -7,13 +7,13 @@ use std::sync::{Mutex, PoisonError};
 static OPENED: Mutex<BTreeMap<Option<u32>, u64>> = Mutex::new(BTreeMap::new());
 
 /// `emulator 3` for the third emulator of the process.
-pub(super) fn of_emulator() -> String {
+pub(in crate::device) fn of_emulator() -> String {
     format!("emulator {}", count(None))
 }
 
 /// `CUDA device 0 (NVIDIA H200)`, and for its second handle `CUDA device 0 (NVIDIA H200), handle 2`.
 #[cfg(cuda)]
-pub(super) fn of_cuda(ordinal: u32, name: &str) -> String {
+pub(in crate::device) fn of_cuda(ordinal: u32, name: &str) -> String {
     let device = format!("CUDA device {ordinal} ({name})");
     match count(Some(ordinal)) {
         1 => device,

@@ -1,10 +1,10 @@
 //! Slices and buffers of memory that belongs to someone else.
 
-use super::Device;
-use super::buffer::DeviceBuffer;
-use super::error::DeviceError;
-use super::slice::DeviceSlice;
-use super::slice_mut::DeviceSliceMut;
+use crate::device::Device;
+use crate::device::buffer::DeviceBuffer;
+use crate::device::error::DeviceError;
+use crate::device::slice::DeviceSlice;
+use crate::device::slice_mut::DeviceSliceMut;
 use cuda_std::element::Element;
 use std::any::Any;
 use std::marker::PhantomData;

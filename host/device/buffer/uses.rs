@@ -4,13 +4,13 @@
 //! pointer is about to launch what uses it, so nothing is noted when the launch is done: the borrow of the buffer lasts
 //! until then, and a later wait is for all that the other queue has by that time.
 
-use super::queue::Queue;
+use crate::device::stream::queue::Queue;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How memory is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(in crate::device) enum Access {
     Read,
     /// Of all of the memory: nobody else is about to launch anything with it.
     Write,
@@ -20,7 +20,7 @@ pub(super) enum Access {
 
 /// The queues that have used an allocation.
 #[derive(Debug)]
-pub(super) struct Uses {
+pub(in crate::device) struct Uses {
     /// The number of the queue that has written last, if no other has read since; else 0.
     only: AtomicU64,
     users: Mutex<Users>,
@@ -28,7 +28,7 @@ pub(super) struct Uses {
 
 /// The queues whose work must be done before anyone may write.
 #[derive(Clone, Debug)]
-pub(super) struct Users {
+pub(in crate::device) struct Users {
     writer: Arc<Queue>,
     /// Have written parts since, and waited for the writer first.
     part_writers: Vec<Arc<Queue>>,

@@ -2,17 +2,17 @@
 //!
 //! `scripts/kernel-registers` writes the table. A driver's own compiler may give a kernel other numbers.
 
-use super::properties::Version;
+use crate::device::properties::Version;
 use ptx_archive::Arch;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// A comment line, then lines `kernel target registers static_shared_bytes`, sorted.
-const TABLE: &str = include_str!("../ptx/registers.txt");
+const TABLE: &str = include_str!("../../ptx/registers.txt");
 
 /// What a kernel takes on one architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct KernelRegisters {
+pub(in crate::device) struct KernelRegisters {
     /// What it was assembled for.
     target: Arch,
     /// Registers of a thread.
@@ -43,7 +43,7 @@ fn parse(line: &str) -> Option<(&str, KernelRegisters)> {
 
 /// What a kernel takes on a GPU of that compute capability, or on the nearest older one in the table; `None` for a
 /// kernel of another crate.
-pub(super) fn registers_of(kernel: &str, gpu: Version) -> Option<KernelRegisters> {
+pub(in crate::device) fn registers_of(kernel: &str, gpu: Version) -> Option<KernelRegisters> {
     let of_targets = OF_KERNELS.get(kernel)?.iter();
     let on_gpu = of_targets.filter(|of| of.target.runs_on((gpu.major, gpu.minor)));
     on_gpu.max_by_key(|of| of.target).copied()

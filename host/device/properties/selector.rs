@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::str::FromStr;
 
-/// The environment variable that [`Device::open`](super::Device::open) reads.
+/// The environment variable that [`Device::open`](crate::device::Device::open) reads.
 pub const DEVICE_VARIABLE: &str = "WARPROW_DEVICE";
 
 /// A choice of device.

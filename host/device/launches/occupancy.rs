@@ -1,7 +1,7 @@
 //! The occupancy of a launch.
 
-use super::error::DeviceError;
-use super::{Backend, Device};
+use crate::device::error::DeviceError;
+use crate::device::{Backend, Device};
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 

@@ -1,7 +1,7 @@
 //! What launches have counted: on an emulator, and by a GPU's profiler.
 
-use super::error::DeviceError;
-use super::{Backend, Device};
+use crate::device::error::DeviceError;
+use crate::device::{Backend, Device};
 use simt::{CounterOptions, LaunchReport};
 
 impl Device {

@@ -1,9 +1,9 @@
 //! Copies from one slice to another: on one device, from GPU to GPU, or through the host.
 
-use super::error::DeviceError;
+use crate::device::error::DeviceError;
 #[cfg(cuda)]
-use super::{Backend, uses::Access};
-use super::{Device, DeviceSlice, DeviceSliceMut};
+use crate::device::{Backend, buffer::uses::Access};
+use crate::device::{Device, DeviceSlice, DeviceSliceMut};
 use cuda_std::element::Element;
 
 impl Device {

@@ -1,12 +1,12 @@
 //! Checks that a launch is within a device's limits, before the device is asked.
 
-use super::Properties;
+use crate::device::Properties;
 use cuda_std::launch::LaunchConfig;
 use std::fmt;
 
 /// What a compiled kernel needs in addition to its launch configuration.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KernelLimits {
+pub(in crate::device) struct KernelLimits {
     /// Maximum number of threads of a block, as the kernel's registers allow.
     pub max_threads_per_block: u32,
     /// Bytes of static shared memory of a block.
@@ -39,7 +39,7 @@ impl fmt::Display for LimitExceeded {
 }
 
 /// The first number of the launch that the device does not allow.
-pub(super) fn check(
+pub(in crate::device) fn check(
     config: &LaunchConfig,
     device: &Properties,
     kernel: KernelLimits,

@@ -1,8 +1,8 @@
 //! How a program observes a device: the progress of its launches, and the modules that the driver has compiled.
 
-use super::error::DeviceError;
-use super::reports::{ModuleLoad, Progress};
-use super::{Backend, Device, emulator};
+use crate::device::error::DeviceError;
+use crate::device::launches::reports::{ModuleLoad, Progress};
+use crate::device::{Backend, Device, emulator};
 
 impl Device {
     /// The modules that the driver has compiled for this device so far, in that order: their part of a first use.
