@@ -63,7 +63,7 @@ pub use launches::LaunchLog;
 pub use limits::LimitExceeded;
 pub use pinned::{PinnedBuffer, Transfer};
 pub use profile::DeviceProfile;
-pub use properties::{MemoryInfo, Properties, Version};
+pub use properties::{DeviceRates, MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
 pub use reports::{ModuleLoad, Progress};
 pub(crate) use scratch::Scratch;
