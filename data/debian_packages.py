@@ -50,9 +50,9 @@ def release_of(index):
     return "version unknown", "date unknown"
 
 
-def stanzas(index):
-    """The packages of the index, a dictionary of the fields each."""
-    for stanza in run(APT_HELPER, "cat-file", index).split("\n\n"):
+def stanzas(index, options=()):
+    """The packages of the index, a dictionary of the fields each. `options` are apt's."""
+    for stanza in run(APT_HELPER, *options, "cat-file", index).split("\n\n"):
         fields = dict(re.findall(r"^([A-Za-z-]+): *(.*)$", stanza, flags=re.MULTILINE))
         if fields:
             yield fields
@@ -62,10 +62,10 @@ def is_newer(version, other):
     return subprocess.run(["dpkg", "--compare-versions", version, "gt", other], check=False).returncode == 0
 
 
-def packages_of(index):
+def packages_of(index, options=()):
     """The newest stanza of every package, by name."""
     packages = {}
-    for fields in stanzas(index):
+    for fields in stanzas(index, options):
         name = fields["Package"]
         if name not in packages or is_newer(fields["Version"], packages[name]["Version"]):
             packages[name] = fields

@@ -126,7 +126,7 @@ fn experiments(elements: u32, side: u32) -> Vec<Experiment> {
     all.extend([SubWarpPerRow, EqualTasks, OrderedTasks].map(|step| {
         Experiment::Spmm(spmm::Options {
             kernels: vec![spmm::Kernel::Step(step)],
-            matrix: None,
+            matrix: spmv::Matrix::default(),
         })
     }));
     all

@@ -1,55 +1,137 @@
-//! Latency and bandwidth of copies from the first device to the second.
+//! What an exchange costs: measured at the start on the first two devices, and predicted from it.
 
 use std::time::Instant;
-use warprow::device::DeviceError;
-use warprow::multi::Devices;
+use warprow::device::{Device, DeviceBuffer, DeviceError};
+use warprow::multi::{Devices, SendRows};
+use warprow::operand::OperandError;
 
-/// Elements of the long copy: 256 MiB.
-const LONG: usize = 64 << 20;
+/// Bytes of the long measurements: 256 MiB.
+const LONG: usize = 256 << 20;
 
-/// Copies of each length; the fastest one counts.
-const COPIES: usize = 10;
+/// Copies of one element that follow each other.
+const MESSAGES: usize = 16;
 
-/// A link between two devices.
-pub struct Link {
+/// Measurements of each kind; the fastest one counts.
+const SAMPLES: usize = 10;
+
+/// A fixed time, and a time for each byte.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
     pub seconds: f64,
     pub bytes_per_second: f64,
 }
 
+impl Cost {
+    fn of(few: (usize, f64), many: (usize, f64)) -> Self {
+        let slope = (many.1 - few.1).max(1e-9) / (many.0 - few.0) as f64;
+        Self {
+            seconds: few.1,
+            bytes_per_second: 1.0 / slope,
+        }
+    }
+}
+
+/// What an exchange consists of.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// Collecting rows that are sent together.
+    pub collect: Cost,
+    /// A copy from the first device to the second.
+    pub copy: Cost,
+    /// Seconds of each further copy.
+    pub message: f64,
+}
+
 impl Link {
     /// `None` on emulators, and for one device.
-    pub fn measure(devices: &Devices) -> Result<Option<Self>, DeviceError> {
+    pub fn measure(devices: &Devices, features: usize) -> Result<Option<Self>, OperandError> {
         let (from, Some(to)) = (devices.first(), devices.iter().nth(1)) else {
             return Ok(None);
         };
         if from.is_emulator() || to.is_emulator() {
             return Ok(None);
         }
-        let source = from.zeros::<f32>(LONG)?;
-        let mut target = to.zeros::<f32>(LONG)?;
-        let mut fastest = |length: usize| {
-            let mut least = f64::INFINITY;
-            for _ in 0..COPIES {
-                devices.synchronize()?;
-                let start = Instant::now();
-                target
-                    .slice_mut(..length)?
-                    .copy_from(source.slice(..length)?)?;
-                devices.synchronize()?;
-                least = least.min(start.elapsed().as_secs_f64());
-            }
-            Ok::<_, DeviceError>(least)
+        let row_bytes = features * size_of::<f32>();
+        let rows = (LONG / row_bytes).max(2);
+        let source = from.zeros::<f32>(rows * features)?;
+        let mut target = to.zeros::<f32>(rows * features)?;
+        let copy = |target: &mut DeviceBuffer<f32>, rows: usize, count: usize| {
+            let elements = ..rows * features;
+            fastest([from, to], || {
+                (0..count).try_for_each(|_| {
+                    let mut target = target.slice_mut(elements)?;
+                    Ok(target.copy_from(source.slice(elements)?)?)
+                })
+            })
         };
-        let (short, long) = (fastest(4)?, fastest(LONG)?);
-        let bytes = (LONG * size_of::<f32>()) as f64;
+        let short = copy(&mut target, 1, 1)?;
+        let long = copy(&mut target, rows, 1)?;
+        let message = (copy(&mut target, 1, MESSAGES)? - short) / (MESSAGES - 1) as f64;
+        drop(target);
+        let mut collected = from.zeros::<f32>(rows * features)?;
+        let mut collect = |count: usize| {
+            // Every other row, twice: rows that are sent are not neighbours.
+            let numbers: Vec<u32> = (0..count).map(|row| (2 * row % rows) as u32).collect();
+            let send = SendRows::new(from, &numbers, rows)?;
+            let mut collected = collected.slice_mut(..count * features)?;
+            fastest([from, to], || {
+                send.collect(&source, features, &mut collected)
+            })
+        };
+        let (few, many) = (collect(1)?, collect(rows)?);
         Ok(Some(Self {
-            seconds: short,
-            bytes_per_second: bytes / (long - short).max(1e-9),
+            collect: Cost::of((row_bytes, few), (rows * row_bytes, many)),
+            copy: Cost::of((row_bytes, short), (rows * row_bytes, long)),
+            message: message.max(0.0),
         }))
     }
 
-    /// The time of so many bytes in so many messages, in milliseconds.
-    pub fn milliseconds(&self, bytes: f64, messages: f64) -> f64 {
-        1e3 * (bytes / self.bytes_per_second + self.seconds * messages)
+    /// The time of an exchange, in milliseconds, of a GPU that has `parts` parts: the bytes that it receives, in that
+    /// many messages. It sends as many bytes.
+    pub fn milliseconds(&self, bytes: f64, messages: f64, parts: f64) -> f64 {
+        // The fixed times of a launch and of a message are alike; those of the first ones are not hidden.
+        let fixed = self.collect.seconds + self.message * (messages + parts - 1.0);
+        let moved = bytes / self.collect.bytes_per_second + bytes / self.copy.bytes_per_second;
+        1e3 * (fixed + moved)
+    }
+}
+
+/// The least time of the work of two devices.
+fn fastest(
+    devices: [&Device; 2],
+    mut work: impl FnMut() -> Result<(), OperandError>,
+) -> Result<f64, OperandError> {
+    let wait = || devices.into_iter().try_for_each(Device::synchronize);
+    let mut least = f64::INFINITY;
+    for _ in 0..SAMPLES {
+        wait()?;
+        let start = Instant::now();
+        work()?;
+        wait()?;
+        least = least.min(start.elapsed().as_secs_f64());
+    }
+    Ok::<_, DeviceError>(least).map_err(OperandError::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_counts_bytes_twice_and_each_message_but_the_first() {
+        let cost = |seconds, bytes_per_second| Cost {
+            seconds,
+            bytes_per_second,
+        };
+        let link = Link {
+            collect: cost(3.0, 100.0),
+            copy: cost(9.0, 50.0),
+            message: 2.0,
+        };
+        assert_eq!(
+            link.milliseconds(100.0, 1.0, 1.0),
+            1e3 * (3.0 + 2.0 + 1.0 + 2.0)
+        );
+        assert_eq!(link.milliseconds(0.0, 6.0, 2.0), 1e3 * (3.0 + 2.0 * 7.0));
     }
 }

@@ -4,15 +4,15 @@
 //! cargo bench -p warprow-benches --bench multi -- --parts 1,2,4,8 --output multi.jsonl
 //! ```
 //!
-//! The parts are on all GPUs in turn; with more parts than GPUs several handles share one. Latency and bandwidth of a
-//! copy from the first device to the second are measured at the start. The prediction is the time of one part, divided
-//! by the number of GPUs and multiplied by the imbalance, and the largest halo over that link. On the emulator nothing
-//! is timed, and each product is computed once.
+//! The parts are on all GPUs in turn; with more parts than GPUs several handles share one. The cost of collecting rows
+//! and of copying them from the first device to the second is measured at the start. The prediction is the time of
+//! one part, divided by the number of GPUs and multiplied by the imbalance, and the exchange of what a GPU receives.
+//! On the emulator nothing is timed, and each product is computed once.
 
 mod link;
 
 use crate::harness::exit_code::exit_code;
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use crate::harness::measure::summary;
 use crate::harness::run_options::RunOptions;
 use clap::{Parser, ValueEnum};
@@ -93,8 +93,10 @@ struct Results {
     /// Exchange and computation together.
     ms: Option<f64>,
     gathering_ms: Option<f64>,
-    link_gbytes_per_s: Option<f64>,
-    link_us: Option<f64>,
+    collect_gbytes_per_s: Option<f64>,
+    copy_gbytes_per_s: Option<f64>,
+    message_us: Option<f64>,
+    predicted_exchange_ms: Option<f64>,
     predicted_ms: Option<f64>,
     samples: u32,
     /// Whether all entries of the product are exact.
@@ -108,7 +110,10 @@ pub fn main() -> ExitCode {
 
 fn run(options: &Options) -> anyhow::Result<bool> {
     let first = options.run.open_device()?;
-    let mut file = JsonLines::create(options.run.output.as_deref(), Environment::of(&first))?;
+    let mut file = JsonLines::create(
+        options.run.output.as_deref(),
+        options.run.environment(&first),
+    )?;
     let rows = match options.rows {
         Some(rows) => rows,
         None if first.is_emulator() => 2000,
@@ -224,8 +229,10 @@ fn measure(
         computation_ms,
         ms,
         gathering_ms,
-        link_gbytes_per_s: None,
-        link_us: None,
+        collect_gbytes_per_s: None,
+        copy_gbytes_per_s: None,
+        message_us: None,
+        predicted_exchange_ms: None,
         predicted_ms: None,
         samples: clock.samples,
         ok: checked.ok(),
@@ -242,16 +249,20 @@ fn predict(
         *of_one = results.ms;
         return Ok(());
     }
-    let (Some(link), Some(one)) = (Link::measure(devices)?, *of_one) else {
+    let features = results.features as usize;
+    let (Some(link), Some(one)) = (Link::measure(devices, features)?, *of_one) else {
         return Ok(());
     };
-    let parts = f64::from(results.parts);
-    let rows = results.rows_received as f64 / parts;
-    let bytes = rows * f64::from(results.features) * size_of::<f32>() as f64;
-    let exchange = link.milliseconds(bytes, parts - 1.0);
-    results.predicted_ms = Some(one * results.imbalance / f64::from(results.devices) + exchange);
-    results.link_gbytes_per_s = Some(link.bytes_per_second / 1e9);
-    results.link_us = Some(link.seconds * 1e6);
+    // A GPU does the work of all its parts, one after the other.
+    let (parts, gpus) = (f64::from(results.parts), f64::from(results.devices));
+    let bytes = results.rows_received as f64 / gpus * (features * size_of::<f32>()) as f64;
+    let messages = parts / gpus * (parts - 1.0);
+    let exchange = link.milliseconds(bytes, messages, parts / gpus);
+    results.predicted_exchange_ms = Some(exchange);
+    results.predicted_ms = Some(one * results.imbalance / gpus + exchange);
+    results.collect_gbytes_per_s = Some(link.collect.bytes_per_second / 1e9);
+    results.copy_gbytes_per_s = Some(link.copy.bytes_per_second / 1e9);
+    results.message_us = Some(link.message * 1e6);
     Ok(())
 }
 

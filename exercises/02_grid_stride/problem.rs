@@ -11,6 +11,9 @@
 //! From one element of a thread to its next one, the index grows by the number of threads of the grid. So at each
 //! moment neighbouring threads work on neighbouring elements. This loop is called a grid-stride loop.
 //!
+//! If each thread took neighbouring elements instead, the result would be right too, but memory would move more bytes.
+//! The check refuses that with "sectors per load request". Chapter 2 of the book explains the words.
+//!
 //! Your task: this kernel computes one element in each thread. Make each thread compute all its elements.
 //!
 //! The file as delivered leaves the elements from 256 on as they were. It fails with "y[256] is" and a wrong number.

@@ -15,6 +15,8 @@
 //! counts              [       16 bins       ]
 //! ```
 //!
+//! The bins of a block are a `shared_array!`. An atomic addition to it takes no scope: `bins.atomic_add(k, 1)`.
+//!
 //! Your task: at most 16 atomic operations on global memory for each block. The check launches 4 blocks.
 //!
 //! The file as delivered fails with "4096 atomic operations on global memory; the maximum is 64".

@@ -4,9 +4,10 @@
 //! over the numbers. It is right in exact arithmetic, but not in f32:
 //!
 //! ```text
-//! mean of the squares    100000024        an f32 near 10^8 is a multiple of 8
-//! square of the mean     100000000
-//! difference                    24        all digits but the last ones cancel, and these are rounded
+//!                        exact           in f32
+//! mean of the squares    100000019.5     100000000     an f32 near 10^8 is a multiple of 8, and each sum is rounded
+//! square of the mean     100000000       100000000
+//! difference                    19.5             0     the digits that are equal cancel; what is left was lost before
 //! ```
 //!
 //! This is called cancellation. The rounding errors of large numbers are small, but they are large against the
@@ -14,7 +15,8 @@
 //!
 //! A sensor has 48 samples near 10000. Sample k of sensor i is `samples[k * sensors + i]`, so loads are coalesced.
 //!
-//! Your task: compute the variance with an error of at most 0.1 %. Use f32.
+//! Your task: compute the variance with an error of at most 0.1 %. Use f32. (The check does not notice
+//! f64, but you would learn nothing.)
 //!
 //! The file as delivered fails with "variance[0] is 0, wanted is 19.5" and more digits.
 

@@ -13,7 +13,8 @@
 //! not started, they wait for ever, because none of them makes room. This is a deadlock. The emulator runs at most
 //! 16 blocks at once.
 //!
-//! Your task: no order of the blocks may lead to a deadlock. `ticket[0]` is 0 at the start.
+//! Your task: no order of the blocks may lead to a deadlock. `ticket[0]` is 0 at the start,
+//! and one thread of each block may add 1 to it.
 //!
 //! The file as delivered passes as long as blocks start in the order of their indices. In a random order it fails: a
 //! thread waits, "but no thread changes anything any more".

@@ -10,7 +10,7 @@
 //! wanted    +3  +2              +1     one lane for each number
 //! ```
 //!
-//! In exercise 17, lanes with the same row were neighbours. Here, lanes with the same number are anywhere in the warp.
+//! Lanes with the same number are anywhere in the warp.
 //! `warp::match_any(mask, number)` finds them: it gives each lane a mask of all lanes that have the same number.
 //!
 //! Your task: for each number in a warp, let only one lane add, and let it add for all lanes with this number.

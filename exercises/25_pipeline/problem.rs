@@ -17,7 +17,8 @@
 //!
 //! This kernel reverses each tile of 64 elements. It does not wait for its copies.
 //!
-//! Your task: wait at the right place, but not for the copy of the next tile, which stays in flight.
+//! Your task: wait at the right place, but not for the copy of the next tile, which stays in flight. `wait::<0>()` waits
+//! for that copy too. It is right but slow, and the check cannot see it: the emulator knows no time.
 //!
 //! The file as delivered fails: it reads shared memory "to which an asynchronous copy is in flight".
 

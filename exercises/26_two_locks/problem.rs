@@ -14,7 +14,8 @@
 //! lock. The lanes of a warp may execute only together: then the lane that waits stops the lane that holds the lock.
 //! Fences make the data of the last owner visible to the next one, as in exercise 14.
 //!
-//! Your task: make a deadlock impossible.
+//! Your task: make a deadlock impossible. Swaps of different rows must still run at the same time, so one lock for all
+//! rows is no solution, although the check cannot tell.
 //!
 //! The file as delivered fails: a thread waits for a lock, "but no thread changes anything any more".
 

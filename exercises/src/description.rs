@@ -49,6 +49,8 @@ pub struct Exercise {
 pub struct Description {
     /// The title.
     pub title: String,
+    /// The first chapter of the book that names it.
+    pub chapter: u32,
     /// The result that is wanted, as a formula.
     pub formula: String,
     /// The sizes with which the case runs.

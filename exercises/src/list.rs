@@ -36,4 +36,5 @@ pub const EXERCISES: &[&str] = &[
     "32_hash_table",
     "33_symbolic",
     "34_hash_spgemm",
+    "35_halo",
 ];

@@ -34,6 +34,29 @@ fn rejection(exercise: &Exercise, case: Case, message: &str) -> Box<Rejection> {
     rejection
 }
 
+#[test]
+fn each_exercise_is_named_in_its_chapter() {
+    let chapters = Path::new(ROOT).join("../book/chapters");
+    for name in EXERCISES {
+        let number = format!("{:02}-", open(name).description.chapter);
+        let chapter = fs::read_dir(&chapters)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .find(|path| {
+                path.file_name()
+                    .unwrap()
+                    .to_string_lossy()
+                    .starts_with(&number)
+            })
+            .unwrap_or_else(|| panic!("{name}: no chapter {number}"));
+        let link = format!("exercises/{name}/problem.rs");
+        assert!(
+            fs::read_to_string(&chapter).unwrap().contains(&link),
+            "{link} in {chapter:?}"
+        );
+    }
+}
+
 fn solution(name: &str, case: Case) {
     if let Err(rejection) = check(&open(name), case) {
         panic!("{rejection}");

@@ -96,8 +96,7 @@ impl Cuda {
         queue: &CudaQueue,
         owner: Box<dyn Any + Send + Sync>,
     ) -> Result<(), DeviceError> {
-        queue.stream().set_owner(owner);
-        self.checked(queue.lend_again())
+        self.checked(queue.lend_again(owner))
     }
 
     /// Copies to the device; `bytes` may be changed afterwards.

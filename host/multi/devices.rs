@@ -1,6 +1,6 @@
 //! Several devices that work on one product, each with a thread of its own.
 
-use crate::device::{Device, DeviceError, EmulatorOptions, Selector};
+use crate::device::{CudaUnavailable, Device, DeviceError, EmulatorOptions, Selector};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,23 +21,35 @@ pub struct Devices {
     devices: Vec<Device>,
     /// A thread for each; `None` for one device.
     threads: Option<Arc<rayon::ThreadPool>>,
+    /// GPUs that are there and do not serve, by their ordinals, and why.
+    unavailable: Arc<[(u32, CudaUnavailable)]>,
 }
 
 impl Devices {
-    /// All GPUs that the driver numbers (those that `CUDA_VISIBLE_DEVICES` leaves), or the emulator if there is none.
-    /// The environment variable `WARPROW_DEVICE` may name one device instead.
+    /// All GPUs that serve, of those that `CUDA_VISIBLE_DEVICES` leaves, or the emulator if there is none. The
+    /// environment variable `WARPROW_DEVICE` may name one device instead. [`unavailable`](Self::unavailable) and
+    /// `Display` tell which GPUs do not serve, and why.
     ///
     /// # Errors
     ///
     /// The variable names no device, or one that is not there; the system gives no threads.
     pub fn all() -> Result<Self, DeviceError> {
-        let first = Device::select(Selector::from_environment()?)?;
-        let mut devices = vec![first];
-        if matches!(Selector::from_environment()?, Selector::Auto) && !devices[0].is_emulator() {
-            // The driver counts them without gaps.
-            devices.extend((1..).map_while(|ordinal| Device::cuda(ordinal).ok()));
-        }
-        Self::of(devices)
+        let selector = Selector::from_environment()?;
+        // No machine has so many; the driver's answer is how many there are.
+        let (gpus, unavailable) = match (selector, Device::cuda(u32::MAX)) {
+            (Selector::Auto, Err(CudaUnavailable::NoSuchOrdinal { count, .. })) => {
+                open_each(count, Device::cuda)
+            }
+            _ => Default::default(),
+        };
+        let devices = match gpus.is_empty() {
+            true => vec![Device::select(selector)?],
+            false => gpus,
+        };
+        Ok(Self {
+            unavailable: unavailable.into(),
+            ..Self::of(devices)?
+        })
     }
 
     /// These devices, in this order. One device may be there several times, as several handles.
@@ -66,7 +78,11 @@ impl Devices {
                 })?))
             }
         };
-        Ok(Self { devices, threads })
+        Ok(Self {
+            devices,
+            threads,
+            unavailable: Arc::default(),
+        })
     }
 
     /// So many emulators, each with its own memory: for tests, and for a look at what travels.
@@ -90,6 +106,11 @@ impl Devices {
     /// The devices.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Device> {
         self.devices.iter()
+    }
+
+    /// The GPUs that [`all`](Self::all) has found and that do not serve, by their ordinals, and why.
+    pub fn unavailable(&self) -> &[(u32, CudaUnavailable)] {
+        &self.unavailable
     }
 
     /// The first device.
@@ -151,6 +172,55 @@ impl fmt::Display for Devices {
                 device.identity()
             )?;
         }
+        for (ordinal, reason) in self.unavailable() {
+            write!(f, "; not CUDA device {ordinal}: {reason}")?;
+        }
         Ok(())
+    }
+}
+
+/// Opens the devices with these ordinals: those that serve, and why the others do not.
+fn open_each(
+    count: u32,
+    open: impl Fn(u32) -> Result<Device, CudaUnavailable>,
+) -> (Vec<Device>, Vec<(u32, CudaUnavailable)>) {
+    let (mut devices, mut unavailable) = (Vec::new(), Vec::new());
+    for ordinal in 0..count {
+        match open(ordinal) {
+            Ok(device) => devices.push(device),
+            Err(reason) => unavailable.push((ordinal, reason)),
+        }
+    }
+    (devices, unavailable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Version;
+
+    #[test]
+    fn a_gpu_that_does_not_serve_is_named_and_the_others_are_taken() {
+        let open = |ordinal| match ordinal {
+            0 | 2 => Err(CudaUnavailable::TooOld {
+                device: format!("GPU {ordinal}"),
+                found: Version::new(7, 0),
+                wanted: Version::new(8, 0),
+            }),
+            _ => Ok(Device::emulator(EmulatorOptions::default())),
+        };
+        let (gpus, unavailable) = open_each(4, open);
+        assert_eq!(gpus.len(), 2);
+        let devices = Devices {
+            unavailable: unavailable.into(),
+            ..Devices::of(gpus).unwrap()
+        };
+        let ordinals = devices.unavailable().iter().map(|(ordinal, _)| *ordinal);
+        assert_eq!(ordinals.collect::<Vec<_>>(), [0, 2]);
+        let text = devices.to_string();
+        assert!(
+            text.contains("; not CUDA device 2: GPU 2 has compute capability 7.0"),
+            "{text}"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use super::devices::Devices;
 use super::halo::Halo;
 use super::parted::{PartedDense, allocate_rows};
-use crate::device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
+use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice, DeviceSliceMut, Stream};
 use crate::operand::{OperandError, check_device, check_len, elements, extent};
 use crate::primitives::dense_rows::gather_rows;
 use crate::scalar::Scalar;
@@ -80,6 +80,8 @@ pub(super) struct Exchange {
     rows: Vec<SendRows>,
     /// For each receiver: what it is sent.
     messages: Vec<Vec<Message>>,
+    /// A stream of each device, beside its own: what runs there does not wait for the exchange. None without messages.
+    streams: Vec<Stream>,
 }
 
 /// Rows that one device sends to another.
@@ -125,31 +127,60 @@ impl Exchange {
                 halos[number].local_len(),
             )
         };
+        let rows = devices.each(upload)?;
+        let streams = match messages.iter().all(Vec::is_empty) {
+            true => Vec::new(),
+            false => devices
+                .iter()
+                .map(Device::new_stream)
+                .collect::<Result<_, _>>()?,
+        };
         Ok(Self {
-            rows: devices.each(upload)?,
+            rows,
             messages,
+            streams,
         })
+    }
+
+    /// Whether nothing travels.
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty()
     }
 
     /// Fills the halos of X from the rows' owners. Each sender collects the rows that others need, and each receiver
     /// copies from the senders. On GPUs it does not wait for them.
-    pub fn run<E: Element + Scalar>(
+    ///
+    /// Calls `meanwhile` with each device's number and part of X, when the device's copies have begun. What it launches
+    /// on the device's own stream comes after all that has written X before. It runs beside the copies, unless it uses
+    /// X in the ordinary way, which waits for them.
+    pub fn run<E, F>(
         &self,
         devices: &Devices,
         x: &PartedDense<E>,
-    ) -> Result<(), OperandError> {
-        if self.messages.iter().all(Vec::is_empty) {
-            return Ok(());
+        meanwhile: impl Fn(usize, &DeviceBuffer<E>) -> Result<(), F> + Sync,
+    ) -> Result<(), F>
+    where
+        E: Element + Scalar,
+        F: From<OperandError> + From<DeviceError> + Send,
+    {
+        if self.is_empty() {
+            return devices
+                .each(|number| meanwhile(number, &x.part(number)))
+                .map(drop);
         }
-        let features = x.features() as u32;
+        let features = x.features();
         let collected = devices.each(|number| {
             let rows = &self.rows[number];
-            let mut collected = allocate_rows(devices.get(number), rows.count(), features)?;
-            rows.collect(&*x.part(number), features as usize, &mut collected)?;
-            Ok::<_, OperandError>(collected)
+            // What `meanwhile` launches comes after all that has written X so far.
+            x.part(number).read_only();
+            self.streams[number].scope(|| {
+                let mut collected =
+                    allocate_rows(devices.get(number), rows.count(), features as u32)?;
+                rows.collect(&*x.part(number), features, &mut collected)?;
+                Ok::<_, OperandError>(collected)
+            })
         })?;
-        let features = features as usize;
-        devices.each(|receiver| {
+        let copied = devices.each(|receiver| {
             let mut part = x.part(receiver);
             for message in &self.messages[receiver] {
                 let Range { start, end } = message.collected;
@@ -157,10 +188,16 @@ impl Exchange {
                 let collected = collected.slice(start * features..end * features)?;
                 let start = message.target * features;
                 let mut target = part.slice_mut(start..start + collected.len())?;
-                target.copy_from(collected)?;
+                // Sender and receiver wait for each other on these streams, and not on their own.
+                let streams = (&self.streams[message.sender], &self.streams[receiver]);
+                (streams.0).scope(|| streams.1.scope(|| target.copy_from(collected)))?;
             }
-            Ok::<_, OperandError>(())
-        })?;
-        Ok(())
+            meanwhile(receiver, &part)
+        });
+        if copied.is_err() {
+            // What `meanwhile` has launched may still use X. A second failure says nothing new.
+            let _ = devices.synchronize();
+        }
+        copied.map(drop)
     }
 }

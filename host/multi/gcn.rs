@@ -113,8 +113,8 @@ impl<T: GcnElement> GcnPart<T> {
         step.run(
             &self.spmm,
             self.spmm.rows(),
-            input.as_slice(),
-            output.as_mut_slice(),
+            input.as_slice().into(),
+            output.as_mut_slice().into(),
         )?;
         Ok(output)
     }
@@ -241,7 +241,8 @@ impl<T: GcnElement> Gcn<T> {
         }
         let mut local = PartedDense::new(&self.devices, own.features(), &self.local_shapes)?;
         local.copy_own_rows(&own)?;
-        self.exchange.run(&self.devices, &local)?;
+        self.exchange
+            .run(&self.devices, &local, |_, _| Ok::<_, GcnError>(()))?;
         Ok(local)
     }
 

@@ -12,8 +12,10 @@ mod merged_rows;
 mod order;
 mod parted;
 mod partition;
+mod row_pieces;
 mod spgemm;
 mod spmm;
+mod spmm_part;
 
 pub use devices::Devices;
 pub use division::{Distribution, Division, DivisionOptions, Layout, OperandRows};

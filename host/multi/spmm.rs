@@ -3,12 +3,13 @@
 use super::devices::Devices;
 use super::division::{Division, DivisionOptions, Layout};
 use super::exchange::Exchange;
-use super::merged_rows::CutRows;
 use super::parted::{PartShapes, PartedDense};
 use super::partition::{Part, RowCuts};
+use super::row_pieces::RowPieces;
+use super::spmm_part::SpmmPart;
 use crate::operand::OperandError;
 use crate::setters::setters;
-use crate::spmm::{Reduction, Spmm as DeviceSpmm, SpmmElement, SpmmError, SpmmOptions};
+use crate::spmm::{SpmmElement, SpmmError, SpmmOptions};
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
@@ -40,10 +41,10 @@ impl MultiSpmmOptions {
 ///
 /// Each device has the rows of X that its part selects, and no others. A long row may be cut between devices; its
 /// sums are added on the host. Rows of 16-bit elements are never cut, since their pieces would be rounded. With
-/// blocks of rows, [`RowCuts::Never`], [`RowOrder::Given`](crate::spmm::RowOrder::Given) and a kernel that sums each row
-/// in one order, such as [`SpmmKernel::WarpPerRow`], the product has the bits of one device's. Else it differs by
-/// rounding.
+/// blocks of rows, [`RowCuts::Never`], [`RowOrder::Given`] and a kernel that sums each row in one order, such as
+/// [`SpmmKernel::WarpPerRow`], the product has the bits of one device's. Else it differs by rounding.
 ///
+/// [`RowOrder::Given`]: crate::spmm::RowOrder::Given
 /// [`SpmmKernel::WarpPerRow`]: crate::spmm::SpmmKernel::WarpPerRow
 ///
 /// ```
@@ -71,12 +72,9 @@ impl MultiSpmmOptions {
 pub struct Spmm<E: SpmmElement> {
     devices: Devices,
     layout: Layout,
-    plans: Vec<DeviceSpmm<E>>,
+    plans: Vec<SpmmPart<E>>,
     exchange: Exchange,
-    cut_rows: CutRows,
-    /// The nonzeros of each piece of a cut row.
-    piece_nonzeros: Vec<Vec<usize>>,
-    reduction: Reduction,
+    pieces: RowPieces,
     x_shapes: Arc<PartShapes>,
     y_shapes: Arc<PartShapes>,
 }
@@ -106,24 +104,23 @@ impl<E: SpmmElement> Spmm<E> {
             ..options.spmm
         };
         let plans = devices.each(|number| {
-            DeviceSpmm::plan(
+            let own = division.layout().halos()[number].local_own();
+            SpmmPart::plan(
                 devices.get(number),
-                division.matrix_of(number).view(),
+                &division.matrix_of(number),
+                own,
                 of_part,
             )
         })?;
         let layout = division.layout().clone();
-        let cut_rows = CutRows::of(&layout);
         Ok(Self {
             devices: devices.clone(),
             exchange: Exchange::plan(devices, layout.halos())?,
-            piece_nonzeros: piece_nonzeros(&layout, &cut_rows, &division.row_ptr()),
-            cut_rows,
+            pieces: RowPieces::plan(&layout, &division.row_ptr(), options.spmm.reduction),
             x_shapes: Arc::new(operand_shapes(&layout)),
             y_shapes: Arc::new(result_shapes(&layout)),
             layout,
             plans,
-            reduction: options.spmm.reduction,
         })
     }
 
@@ -183,14 +180,29 @@ impl<E: SpmmElement> Spmm<E> {
         Ok(PartedDense::new(&self.devices, features, &self.y_shapes)?)
     }
 
-    /// `y = A x`: [`exchange`](Self::exchange), then [`compute`](Self::compute).
+    /// `y = A x`. Each device is sent the rows of x that it needs of the others; meanwhile it multiplies rows of A that
+    /// need none of them, and then the others. It waits for the devices only if rows are cut.
     ///
     /// # Errors
     ///
     /// Another number of features in y than in x; matrices of another plan; a device that fails.
     pub fn run(&self, x: &mut PartedDense<E>, y: &mut PartedDense<E>) -> Result<(), SpmmError> {
-        self.exchange(x)?;
-        self.compute(x, y)
+        let features = x.features();
+        x.check("x", &self.devices, &self.x_shapes, features)?;
+        y.check("y", &self.devices, &self.y_shapes, features)?;
+        if self.exchange.is_empty() {
+            return self.compute(x, y);
+        }
+        let (x, y) = (&*x, &*y);
+        self.exchange.run(&self.devices, x, |number, part| {
+            // SAFETY: the exchange writes only rows of other devices. `run_boundary` follows; if a device fails before,
+            // the exchange waits for all devices.
+            unsafe { self.plans[number].run_interior(part, features, &mut *y.part(number)) }
+        })?;
+        self.devices.each(|number| {
+            self.plans[number].run_boundary(&*x.part(number), features, &mut *y.part(number))
+        })?;
+        Ok(self.pieces.add(y)?)
     }
 
     /// Sends each device the rows of x that it needs of the others. From GPU to GPU they go directly where the
@@ -201,7 +213,7 @@ impl<E: SpmmElement> Spmm<E> {
     /// An x of another plan; a device that fails.
     pub fn exchange(&self, x: &mut PartedDense<E>) -> Result<(), SpmmError> {
         x.check("x", &self.devices, &self.x_shapes, x.features())?;
-        Ok(self.exchange.run(&self.devices, x)?)
+        self.exchange.run(&self.devices, x, |_, _| Ok(()))
     }
 
     /// `y = A x` with the rows of x that the devices have. It waits for the devices only if rows are cut.
@@ -216,7 +228,7 @@ impl<E: SpmmElement> Spmm<E> {
         self.devices.each(|number| {
             self.plans[number].run(&*x.part(number), x.features(), &mut *y.part(number))
         })?;
-        self.add_pieces(y)
+        Ok(self.pieces.add(y)?)
     }
 
     /// The product on the host.
@@ -294,44 +306,6 @@ impl<E: SpmmElement> Spmm<E> {
             found: x.dim(),
         })
     }
-
-    /// Adds the pieces of cut rows, or takes their maximum or minimum, where the owner has its piece.
-    fn add_pieces(&self, y: &PartedDense<E>) -> Result<(), SpmmError> {
-        let features = y.features();
-        for ((_, pieces), nonzeros) in self.cut_rows.iter().zip(&self.piece_nonzeros) {
-            let of_row: usize = nonzeros.iter().sum();
-            let mut sums: Vec<E> = Vec::new();
-            for (piece, &nonzeros) in pieces.iter().zip(nonzeros) {
-                let mut values = vec![E::default(); features];
-                y.part(piece.part)
-                    .copy_part_to_slice(piece.local_row * features, &mut values)?;
-                if self.reduction == Reduction::Mean {
-                    // A piece's mean is of its own nonzeros.
-                    let share = nonzeros as f64 / of_row as f64;
-                    for value in &mut values {
-                        *value = E::from_f64(value.to_f64() * share);
-                    }
-                }
-                if sums.is_empty() {
-                    sums = values;
-                    continue;
-                }
-                for (sum, value) in sums.iter_mut().zip(values) {
-                    *sum = match self.reduction {
-                        Reduction::Sum | Reduction::Mean => *sum + value,
-                        Reduction::Max => larger(*sum, value),
-                        Reduction::Min => -larger(-*sum, -value),
-                    };
-                }
-            }
-            let owner = pieces[0];
-            let start = owner.local_row * features;
-            let mut part = y.part(owner.part);
-            part.slice_mut(start..start + features)?
-                .copy_from_slice(&sums)?;
-        }
-        Ok(())
-    }
 }
 
 /// The local rows of X on each device.
@@ -353,29 +327,6 @@ fn result_shapes(layout: &Layout) -> PartShapes {
     }
 }
 
-/// The larger number; NaN if one is.
-fn larger<E: SpmmElement>(a: E, b: E) -> E {
-    let (x, y) = (a.to_f64(), b.to_f64());
-    if x.is_nan() || x >= y { a } else { b }
-}
-
-/// The nonzeros of each piece of each cut row.
-fn piece_nonzeros(layout: &Layout, cut: &CutRows, row_ptr: &[u32]) -> Vec<Vec<usize>> {
-    let parts = layout.partition().parts();
-    let of_piece = |row: usize, part: &Part| {
-        let start = part.nonzeros.start.max(row_ptr[row] as usize);
-        part.nonzeros.end.min(row_ptr[row + 1] as usize) - start
-    };
-    cut.iter()
-        .map(|(row, pieces)| {
-            pieces
-                .iter()
-                .map(|piece| of_piece(row, &parts[piece.part]))
-                .collect()
-        })
-        .collect()
-}
-
 impl<E: SpmmElement> fmt::Display for Spmm<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let volume = self.layout.volume();
@@ -389,7 +340,7 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             self.plans.len(),
             self.devices,
             self.layout.partition().imbalance(),
-            self.cut_rows.count(),
+            self.pieces.count(),
             volume.received,
             100.0 * volume.fraction(),
         )?;

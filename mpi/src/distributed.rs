@@ -63,6 +63,19 @@ impl<T: Scalar + Word> DistributedCsr<T> {
                 (row_ptr, columns.to_vec(), values.to_vec())
             }
         };
+        let rows = CsMatI::new((row_ptr.len() - 1, shape.1), row_ptr, columns, values);
+        Self::of_rows(world, shape, order, partition, options.operand, rows)
+    }
+
+    /// This rank's rows, with their columns in the whole matrix, and what all ranks know.
+    pub(crate) fn of_rows(
+        world: &World,
+        shape: (usize, usize),
+        order: Order,
+        partition: Partition,
+        operand: OperandRows,
+        rows: CsrMatrix<T>,
+    ) -> Result<Self> {
         let rank = world.rank();
         let owners = match shape.0 == shape.1 {
             true => partition.owners(),
@@ -71,10 +84,11 @@ impl<T: Scalar + Word> DistributedCsr<T> {
                 NonZeroUsize::new(world.size()).context("no ranks")?,
             ),
         };
-        let halo = match options.operand {
-            OperandRows::Needed => Halo::new(rank, &owners, &columns),
+        let halo = match operand {
+            OperandRows::Needed => Halo::new(rank, &owners, rows.indices()),
             OperandRows::Replicated => Halo::replicated(rank, &owners),
         };
+        let (row_ptr, columns, values) = rows.into_raw_storage();
         let local = |&column: &u32| halo.local(column).expect("the halo has all columns") as u32;
         let columns = columns.iter().map(local).collect();
         let local = CsMatI::new(

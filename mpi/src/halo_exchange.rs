@@ -1,28 +1,39 @@
 //! The exchange of halos: each rank sends the rows that others need, without blocking.
 
-use crate::{DistributedCsr, Word, World};
+use crate::transport::{Parcels, Transport};
+use crate::{Word, World};
 use anyhow::Result;
+use std::ops::Range;
+use std::rc::Rc;
+use warprow::device::Stream;
 use warprow::multi::{Halo, SendRows};
 use warprow::{Device, DeviceBuffer, Element, Scalar};
 
 /// What this rank sends to others and receives from them, for products with the same halo.
 #[derive(Debug)]
-pub struct HaloExchange {
+pub struct HaloExchange<T: Element> {
     halo: Halo,
     /// This rank's own rows that others need, rank by rank.
     send_rows: SendRows,
     /// The number of rows for each rank.
     counts: Vec<usize>,
+    transport: Rc<dyn Transport<T>>,
+    /// For what is received, beside the device's own stream.
+    stream: Stream,
 }
 
-impl HaloExchange {
+impl<T: Scalar + Element + Word> HaloExchange<T> {
     /// Asks each rank for the rows that this one needs.
     ///
     /// # Errors
     ///
     /// A device without memory; the driver's.
-    pub fn plan<T>(world: &World, device: &Device, a: &DistributedCsr<T>) -> Result<Self> {
-        let halo = a.halo().clone();
+    pub fn plan(
+        world: &World,
+        device: &Device,
+        halo: &Halo,
+        transport: &Rc<dyn Transport<T>>,
+    ) -> Result<Self> {
         let wanted: Vec<Vec<u32>> = (0..world.size())
             .map(|rank| halo.rows_from(rank).to_vec())
             .collect();
@@ -32,51 +43,77 @@ impl HaloExchange {
         Ok(Self {
             send_rows: SendRows::new(device, &rows, halo.own().len())?,
             counts: asked.iter().map(Vec::len).collect(),
-            halo,
+            halo: halo.clone(),
+            transport: Rc::clone(transport),
+            stream: device.new_stream()?,
         })
     }
 
+    /// What this rank sends and receives.
+    pub fn traffic(&self) -> Traffic {
+        let from = |rank| self.halo.rows_from(rank).len();
+        let received = (0..self.counts.len()).map(from);
+        Traffic {
+            own: self.halo.own().len(),
+            sent: self.send_rows.count(),
+            received: self.halo.rows().len(),
+            messages: received
+                .zip(&self.counts)
+                .map(|(from, &to)| usize::from(from > 0).max(usize::from(to > 0)))
+                .sum(),
+        }
+    }
+
     /// The rows of X that this rank uses: `own`, its own rows, and those of its halo from other ranks. Calls
-    /// `meanwhile` while the messages travel.
+    /// `meanwhile` while the rows travel: what it launches runs at the same time.
     ///
     /// # Errors
     ///
     /// A device that fails; what `meanwhile` returns.
-    pub fn run<T: Scalar + Element + Word>(
+    pub fn run(
         &self,
         world: &World,
         own: &DeviceBuffer<T>,
         features: usize,
-        meanwhile: impl FnOnce() -> Result<()>,
+        mut meanwhile: impl FnMut() -> Result<()>,
     ) -> Result<DeviceBuffer<T>> {
         let device = own.device();
         let mut collected = device.uninitialized(self.send_rows.count() * features)?;
         self.send_rows.collect(own, features, &mut collected)?;
-        let collected: Vec<T> = collected.download()?;
-        let mut rest = &collected[..];
-        let mut sends = Vec::new();
-        for &count in &self.counts {
-            let (list, behind) = rest.split_at(count * features);
-            sends.push(list);
-            rest = behind;
-        }
-        let mut received = vec![T::default(); self.halo.rows().len() * features];
-        let mut rest = &mut received[..];
-        let mut receives = Vec::new();
-        for rank in 0..world.size() {
-            let (list, behind) = rest.split_at_mut(self.halo.rows_from(rank).len() * features);
-            receives.push(list);
-            rest = behind;
-        }
-        world.exchange_known(sends, receives, meanwhile)?;
-        // The halo's rows are before and behind the rank's own.
-        let own_rows = self.halo.local_own();
-        let (start, end) = (own_rows.start * features, own_rows.end * features);
-        let mut local = device.uninitialized(self.halo.local_len() * features)?;
-        let (before, behind) = received.split_at(start);
-        local.slice_mut(..start)?.copy_from_slice(before)?;
-        local.slice_mut(start..end)?.copy_from(own)?;
-        local.slice_mut(end..)?.copy_from_slice(behind)?;
+        let scaled = |rows: Range<usize>| rows.start * features..rows.end * features;
+        // On the stream of the exchange from the start, so that it waits for no launch of `meanwhile`.
+        let mut local = self.stream.scope(|| {
+            let mut local = device.uninitialized(self.halo.local_len() * features)?;
+            let mut target = local.slice_mut(scaled(self.halo.local_own()))?;
+            target.copy_from(own)?;
+            Ok::<_, warprow::device::DeviceError>(local)
+        })?;
+        let ranks = 0..world.size();
+        let targets: Vec<_> = ranks
+            .map(|rank| scaled(self.halo.local_rows_from(rank)))
+            .collect();
+        let send_counts: Vec<_> = self.counts.iter().map(|rows| rows * features).collect();
+        let parcels = Parcels {
+            sends: &collected,
+            send_counts: &send_counts,
+            local: &mut local,
+            targets: &targets,
+            stream: &self.stream,
+        };
+        self.transport.exchange(world, parcels, &mut meanwhile)?;
         Ok(local)
     }
+}
+
+/// What a rank sends and receives in an exchange: rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Rows that it owns.
+    pub own: usize,
+    /// Rows that it sends; one that two ranks need counts twice.
+    pub sent: usize,
+    /// Rows that it receives.
+    pub received: usize,
+    /// Ranks that it sends rows to, or receives rows from.
+    pub messages: usize,
 }

@@ -1,7 +1,9 @@
 //! The program `warprow-mpi`: an operation on a file's matrix over all ranks. If one rank fails, all end.
 
+mod inputs;
 mod operations;
 mod options;
+mod report;
 
 use clap::Parser;
 use options::{ElementType, Options};

@@ -1,20 +1,21 @@
 //! The operations of the program: read, distribute, compute, check, write; and the time of each phase.
 
-use crate::options::{Operation, Options, RunOptions};
+use crate::inputs::{Sparse, dense, random_layers, read_whole};
+use crate::options::{Operation, Options, ReaderName, RunOptions};
+use crate::report::Report;
 use anyhow::{Context, Result, ensure};
-use ndarray::Array2;
-use serde_json::json;
 use std::path::Path;
-use warprow::files::read_sparse;
-use warprow::gcn::{GcnElement, read_layers, read_matrix};
-use warprow::reference::{verify_spgemm, verify_spmm};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use warprow::gcn::{GcnElement, read_layers};
+use warprow::reference::{verify_close, verify_spgemm, verify_spmm};
 use warprow::{
-    CsrMatrix, Device, GcnLayer, GcnOptions, SpgemmElement, SpgemmOptions, SpmmKernel, SpmmOptions,
-    SpmmTuning, generate,
+    Device, GcnLayer, GcnOptions, Scalar, SpgemmElement, SpgemmOptions, SpmmKernel, SpmmOptions,
+    SpmmTuning,
 };
 use warprow_mpi::{
-    DistributedCsr, Gcn, PhaseTimes, Spgemm, Spmm, Word, World, gather_dense, gather_sparse,
-    scatter_adjacency, write_dense, write_sparse,
+    DistributedCsr, Gcn, GcnStep, Link, Spgemm, Spmm, Traffic, Transport, Word, World,
+    gather_dense, gather_sparse, open_transport, scatter_adjacency, write_dense, write_sparse,
 };
 
 /// The relative error that networks of one device and of several may differ by, in units of the type's precision.
@@ -53,95 +54,32 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
     Ok(right.unwrap_or(true))
 }
 
-/// What is said of a run.
-struct Report<'a> {
-    world: &'a World,
-    device: &'a Device,
-    times: PhaseTimes,
-    facts: serde_json::Map<String, serde_json::Value>,
+/// The transport of the options, of which the report tells.
+fn transport<T: GcnElement + SpgemmElement + Word>(
+    report: &mut Report<'_>,
+    run: &RunOptions,
+) -> Result<Rc<dyn Transport<T>>> {
+    let opened = open_transport::<T>(report.world, report.device, run.transport())?;
+    report.fact("transport", opened.transport.kind().name());
+    report.fact("transports_refused", opened.refused);
+    Ok(opened.transport)
 }
 
-impl<'a> Report<'a> {
-    fn new(world: &'a World, device: &'a Device) -> Self {
-        Self {
-            world,
-            device,
-            times: PhaseTimes::default(),
-            facts: serde_json::Map::new(),
-        }
-    }
-
-    fn phase<R>(&mut self, name: &'static str, work: impl FnOnce() -> Result<R>) -> Result<R> {
-        self.times.measure(self.world, name, work)
-    }
-
-    fn fact(&mut self, name: &str, value: impl Into<serde_json::Value>) {
-        self.facts.insert(name.to_owned(), value.into());
-    }
-
-    /// Adds what is to be said of a matrix's distribution.
-    fn matrix<T>(&mut self, a: &DistributedCsr<T>) {
-        let sum = |number: u64| self.world.all(number).iter().sum::<u64>();
-        let received = sum(a.halo().rows().len() as u64);
-        let replicated = sum((a.owners().rows() - a.halo().own().len()) as u64);
-        self.fact("rows", a.shape().0);
-        self.fact("columns", a.shape().1);
-        self.fact("imbalance", a.partition().imbalance());
-        self.fact("rows_received", received);
-        self.fact("rows_replicated", replicated);
-    }
-
-    fn print(&mut self, as_json: bool, right: Option<bool>) {
-        if !self.world.is_root() {
-            return;
-        }
-        let (ranks, device) = (self.world.size(), self.device.name().to_owned());
-        if as_json {
-            let times = self
-                .times
-                .iter()
-                .map(|(phase, time)| (phase.to_owned(), json!(time.as_secs_f64() * 1e3)));
-            let times: serde_json::Map<String, serde_json::Value> = times.collect();
-            let facts = std::mem::take(&mut self.facts);
-            let line = json!({
-                "ranks": ranks, "device": device, "verified": right, "milliseconds": times, "facts": facts,
-            });
-            println!("{line}");
-            return;
-        }
-        println!("{ranks} ranks, {device}: {}", self.times);
-        let facts = self
-            .facts
-            .iter()
-            .map(|(name, value)| format!("{name} {value}"));
-        println!("{}", facts.collect::<Vec<_>>().join(", "));
-        match right {
-            None => {}
-            Some(true) => println!("verified"),
-            Some(false) => println!("WRONG"),
-        }
-    }
-}
-
-/// A file's matrix at rank 0.
-fn read<T: SpgemmElement>(world: &World, path: &Path) -> Result<Option<CsrMatrix<T>>> {
-    Ok(match world.is_root() {
-        true => Some(read_sparse(path)?),
-        false => None,
-    })
-}
-
-/// A file's dense matrix at rank 0, or a random one.
-fn dense<T: SpgemmElement>(
-    world: &World,
-    path: Option<&Path>,
-    shape: (usize, usize),
-) -> Result<Option<Array2<T>>> {
-    Ok(match (world.is_root(), path) {
-        (false, _) => None,
-        (true, Some(path)) => Some(read_matrix(path)?),
-        (true, None) => Some(generate::dense(shape.0, shape.1, 1)?),
-    })
+/// What the model says of a product: of its exchange, and of all of it, which needs the measured times of the kernels.
+fn predict(report: &mut Report<'_>, link: &Link, traffic: Traffic) {
+    let (latency, bandwidth) = link.latency_and_bandwidth();
+    report.fact("latency_us", latency * 1e6);
+    report.fact("gbytes_per_s", bandwidth / 1e9);
+    let exchange = report.world.max(link.seconds(traffic));
+    let [interior, boundary] =
+        ["interior rows", "boundary rows"].map(|phase| report.times.of(phase).as_secs_f64());
+    // A GPU multiplies interior rows during the exchange; the emulator takes the host's time for both.
+    let together = match report.device.is_emulator() {
+        true => exchange + interior,
+        false => exchange.max(interior),
+    };
+    report.predict("exchange", exchange);
+    report.predict("exchange and computation", together + boundary);
 }
 
 fn spmm<T: GcnElement + SpgemmElement + Word>(
@@ -151,12 +89,12 @@ fn spmm<T: GcnElement + SpgemmElement + Word>(
     run: &RunOptions,
 ) -> Result<Option<bool>> {
     let (world, device) = (report.world, report.device);
-    let a = report.phase("read", || read::<T>(world, path))?;
-    let columns = a.as_ref().map_or(0, |a| a.cols());
-    let x = dense::<T>(world, x, (columns, features))?;
-    let view = a.as_ref().map(|a| a.view());
-    let matrix = report.phase("distribution", || {
-        DistributedCsr::scatter(world, device, view, None, run.division())
+    let files = Sparse::<T>::read(report, path, run)?;
+    let x = dense::<T>(world, x, (files.columns(), features))?;
+    let view = files.whole.as_ref().map(|a| a.view());
+    let matrix = report.phase("distribution", || match &files.share {
+        Some(share) => DistributedCsr::of_shares(world, share, None, run.operand()),
+        None => DistributedCsr::scatter(world, device, view, None, run.division()),
     })?;
     report.matrix(&matrix);
     // The kernel sums each row in one order, wherever the row is.
@@ -164,17 +102,33 @@ fn spmm<T: GcnElement + SpgemmElement + Word>(
     let options = SpmmOptions::new()
         .deterministic(run.deterministic)
         .tuning(SpmmTuning::new().kernel(kernel));
-    let plan = report.phase("plan", || Spmm::plan(world, device, matrix, options))?;
+    let transport = transport::<T>(report, run)?;
+    let plan = report.phase("plan", || {
+        Spmm::plan(world, device, matrix, options, &transport)
+    })?;
     let x_view = x.as_ref().map(|x| x.view());
     let (own_x, features) = report.phase("operand", || plan.scatter_x(world, x_view))?;
+    let link = match run.model {
+        true => report.phase("model", || {
+            Link::measure(world, device, &transport, features)
+        })?,
+        false => None,
+    };
+    // The first product compiles kernels.
     let mut product = plan.run(world, &own_x, features)?;
     device.synchronize()?;
     for _ in 0..run.repeat {
-        product = report.phase("exchange and computation", || {
-            let product = plan.run(world, &own_x, features)?;
-            device.synchronize()?;
-            Ok(product)
+        let local_x = report.device_phase("exchange", || plan.exchange(world, &own_x, features))?;
+        report.device_phase("interior rows", || plan.multiply_interior(&own_x, features))?;
+        report.device_phase("boundary rows", || {
+            plan.multiply_boundary(&local_x, features)
         })?;
+        product = report.device_phase("exchange and computation", || {
+            plan.run(world, &own_x, features)
+        })?;
+    }
+    if let Some(link) = link {
+        predict(report, &link, plan.traffic());
     }
     report.fact("runs", run.repeat);
     let y = report.phase("download", || plan.download(world, &product))?;
@@ -186,12 +140,12 @@ fn spmm<T: GcnElement + SpgemmElement + Word>(
         return Ok(None);
     }
     let whole = report.phase("gathering", || gather_dense(world, plan.matrix(), y.view()))?;
-    let (Some(a), Some(x), Some(y)) = (a, x, whole) else {
+    let (Some(a), Some(x), Some(y)) = (view, x, whole) else {
         return Ok(None);
     };
-    let mut right = verify_spmm(a.view(), x.view(), y.view()).ok();
+    let mut right = verify_spmm(a, x.view(), y.view()).ok();
     if run.deterministic {
-        let one = warprow::Spmm::plan(device, a.view(), options)?.multiply(x.view())?;
+        let one = warprow::Spmm::plan(device, a, options)?.multiply(x.view())?;
         right &= same_bits(y.iter(), one.iter());
     }
     Ok(Some(right))
@@ -205,23 +159,33 @@ fn spgemm<T: SpgemmElement + Word>(
     run: &RunOptions,
 ) -> Result<Option<bool>> {
     let (world, device) = (report.world, report.device);
-    let (a, b) = report.phase("read", || {
-        let b = b_path.map(|path| read::<T>(world, path)).transpose()?;
-        Ok((read::<T>(world, a_path)?, b.flatten()))
-    })?;
-    let operands = a
-        .as_ref()
-        .map(|a| (a.view(), b.as_ref().unwrap_or(a).view()));
+    let a = Sparse::<T>::read(report, a_path, run)?;
+    let b = b_path
+        .map(|path| Sparse::<T>::read(report, path, run))
+        .transpose()?;
+    let whole_b = b.as_ref().map_or(&a.whole, |b| &b.whole);
+    let operands = (a.whole.as_ref().zip(whole_b.as_ref())).map(|(a, b)| (a.view(), b.view()));
     let options = SpgemmOptions::new().deterministic(run.deterministic);
-    let spgemm = report.phase("distribution", || {
-        Spgemm::scatter(
+    let spgemm = report.phase("distribution", || match &a.share {
+        Some(share) => {
+            let b = b.as_ref().and_then(|b| b.share.as_ref());
+            Spgemm::of_shares(
+                world,
+                device,
+                (share, b),
+                options,
+                run.operand(),
+                round_bytes,
+            )
+        }
+        None => Spgemm::scatter(
             world,
             device,
             operands,
             options,
             run.division(),
             round_bytes,
-        )
+        ),
     })?;
     report.matrix(spgemm.matrix());
     let mut product = spgemm.multiply(world)?;
@@ -229,6 +193,12 @@ fn spgemm<T: SpgemmElement + Word>(
         product = report.phase("exchange and computation", || spgemm.multiply(world))?;
     }
     report.fact("runs", run.repeat);
+    report
+        .times
+        .note("exchange", world.max(product.exchange_seconds));
+    report
+        .times
+        .note("computation", world.max(product.computation_seconds));
     report.fact("rounds", product.rounds);
     report.fact("products", world.all(product.products).iter().sum::<u64>());
     report.fact(
@@ -273,7 +243,11 @@ fn gcn<T: GcnElement + SpgemmElement + Word>(
         !run.deterministic,
         "a network has no deterministic form over several ranks"
     );
-    let graph = report.phase("read", || read::<T>(world, path))?;
+    ensure!(
+        run.read == ReaderName::Root,
+        "rank 0 reads the graph of a network, to normalise it"
+    );
+    let graph = report.phase("read", || read_whole::<T>(world, path))?;
     let inputs = layers
         .first()
         .context("the network has no layers")?
@@ -287,11 +261,38 @@ fn gcn<T: GcnElement + SpgemmElement + Word>(
     })?;
     report.matrix(&matrix);
     let options = GcnOptions::default();
-    let gcn = report.phase("plan", || Gcn::plan(world, device, matrix, layers, options))?;
+    let transport = transport::<T>(report, run)?;
+    let gcn = report.phase("plan", || {
+        Gcn::plan(world, device, matrix, layers, options, &transport)
+    })?;
     let x_view = x.as_ref().map(|x| x.view());
     let mut y = gcn.classify(world, x_view)?;
     for _ in 0..run.repeat {
-        y = report.phase("exchange and computation", || gcn.classify(world, x_view))?;
+        let own_x = report.device_phase("operand", || gcn.upload(world, x_view))?;
+        let own_x = report.device_phase("exchange and computation", || {
+            gcn.run(world, own_x, &mut |_| Ok(()))
+        })?;
+        y = report.phase("download", || gcn.download(&own_x))?;
+        let own_x = gcn.upload(world, x_view)?;
+        world.barrier();
+        let (mut exchange, mut computation, mut before) =
+            (Duration::ZERO, Duration::ZERO, Instant::now());
+        gcn.run(world, own_x, &mut |step| {
+            device.synchronize()?;
+            let now = Instant::now();
+            *match step {
+                GcnStep::Exchange => &mut exchange,
+                GcnStep::Operator => &mut computation,
+            } += now - before;
+            before = now;
+            Ok(())
+        })?;
+        report
+            .times
+            .note("exchange", world.max(exchange.as_secs_f64()));
+        report
+            .times
+            .note("computation", world.max(computation.as_secs_f64()));
     }
     report.fact("runs", run.repeat);
     if let Some(path) = &run.output {
@@ -307,32 +308,17 @@ fn gcn<T: GcnElement + SpgemmElement + Word>(
     };
     let one = warprow::Gcn::plan(device, graph.view(), layers, options)?.classify(x.view())?;
     let tolerance = GCN_TOLERANCE * T::UNIT_ROUNDOFF;
-    let is_close = |(found, wanted): (&T, &T)| {
-        let (found, wanted) = (found.to_f64(), wanted.to_f64());
-        (found - wanted).abs() <= tolerance * wanted.abs().max(1.0)
-    };
-    Ok(Some(
-        y.dim() == one.dim() && y.iter().zip(&one).all(is_close),
-    ))
-}
-
-/// A network with random weights.
-fn random_layers<T: GcnElement>(widths: &[usize]) -> Result<Vec<GcnLayer<T>>> {
     ensure!(
-        widths.len() >= 2,
-        "--widths wants at least features and classes: 64,7"
+        y.dim() == one.dim(),
+        "the result is {:?}, wanted is {:?}",
+        y.dim(),
+        one.dim()
     );
-    let layer = |(index, widths): (usize, &[usize])| {
-        Ok(GcnLayer {
-            weights: generate::dense(widths[0], widths[1], index as u64 + 2)?,
-            bias: Some(
-                generate::dense(1, widths[1], index as u64 + 100)?
-                    .row(0)
-                    .to_owned(),
-            ),
-        })
-    };
-    widths.windows(2).enumerate().map(layer).collect()
+    let checked = verify_close(one.mapv(Scalar::to_f64).view(), y.view(), tolerance);
+    if !checked.ok() {
+        eprintln!("compared with one device: {checked}");
+    }
+    Ok(Some(checked.ok()))
 }
 
 fn same_bits<'a, T: SpgemmElement>(

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use warprow::RowOrder;
 use warprow::multi::{Distribution, DivisionOptions, OperandRows, RowCuts};
+use warprow_mpi::TransportKind;
 
 /// Sparse products and GCN inference over several processes.
 ///
@@ -75,12 +76,18 @@ pub struct RunOptions {
     /// The element type.
     #[arg(long, global = true, value_enum, default_value_t = ElementType::F32)]
     pub element: ElementType,
+    /// Who reads the files of A and B.
+    #[arg(long, global = true, value_enum, default_value_t = ReaderName::Root)]
+    pub read: ReaderName,
     /// How the rows of A are divided.
     #[arg(long, global = true, value_enum, default_value_t = DistributionName::Blocks)]
     pub distribution: DistributionName,
     /// What a rank is given of X or B.
     #[arg(long, global = true, value_enum, default_value_t = OperandName::Needed)]
     pub operand: OperandName,
+    /// How rows of X travel between ranks; default: NCCL or GPU-aware MPI where all ranks can, else through the host.
+    #[arg(long, global = true, value_enum)]
+    pub transport: Option<TransportName>,
     /// The same bits for every number of ranks: whole rows in the given order, each summed in one order.
     #[arg(long, global = true)]
     pub deterministic: bool,
@@ -90,6 +97,9 @@ pub struct RunOptions {
     /// How often the product is computed.
     #[arg(long, global = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
+    /// Measures exchanges of several sizes first, and predicts the times of an SpMM from them.
+    #[arg(long, global = true)]
+    pub model: bool,
     /// Prints one line of JSON.
     #[arg(long, global = true)]
     pub json: bool,
@@ -116,6 +126,27 @@ pub enum DistributionName {
     Cyclic,
 }
 
+/// Who reads files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReaderName {
+    /// Rank 0, which sends each rank its part.
+    Root,
+    /// Each rank a part of the bytes, for spmm and spgemm: Matrix Market files of plain text, whose rows stay in their
+    /// order and are not cut.
+    Parts,
+}
+
+/// How rows of X travel between ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TransportName {
+    /// By MPI, through pinned memory of the host.
+    Staged,
+    /// By MPI that reads and writes GPUs' memory.
+    GpuAware,
+    /// By NCCL, with a GPU for each rank.
+    Nccl,
+}
+
 /// What a rank is given of the other operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OperandName {
@@ -126,19 +157,32 @@ pub enum OperandName {
 }
 
 impl RunOptions {
+    /// The transport that is asked for.
+    pub fn transport(&self) -> Option<TransportKind> {
+        self.transport.map(|name| match name {
+            TransportName::Staged => TransportKind::Staged,
+            TransportName::GpuAware => TransportKind::GpuAware,
+            TransportName::Nccl => TransportKind::Nccl,
+        })
+    }
+
+    /// What a rank is given of X or B.
+    pub fn operand(&self) -> OperandRows {
+        match self.operand {
+            OperandName::Needed => OperandRows::Needed,
+            OperandName::Replicated => OperandRows::Replicated,
+        }
+    }
+
     /// How A is divided.
     pub fn division(&self) -> DivisionOptions {
         let distribution = match self.distribution {
             DistributionName::Blocks => Distribution::Blocks,
             DistributionName::Cyclic => Distribution::Cyclic,
         };
-        let operand = match self.operand {
-            OperandName::Needed => OperandRows::Needed,
-            OperandName::Replicated => OperandRows::Replicated,
-        };
         let division = DivisionOptions::new()
             .distribution(distribution)
-            .operand(operand);
+            .operand(self.operand());
         match self.deterministic {
             true => division.cuts(RowCuts::Never).order(RowOrder::Given),
             false => division,

@@ -1,12 +1,15 @@
 //! SpGEMM over ranks: the rows of B travel on demand, in rounds that bound their memory.
 
 use crate::pieces::{owner_of_piece, ranks_with_pieces};
+use crate::scatter_sparse::scatter_b;
+use crate::shares::rows_of_shares;
 use crate::{DistributedCsr, Word, World};
 use anyhow::{Context, Result, ensure};
 use sprs::{CsMatI, CsMatViewI};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use warprow::multi::{DivisionOptions, RowCuts};
+use std::time::{Duration, Instant};
+use warprow::multi::{DivisionOptions, OperandRows, RowCuts};
 use warprow::spgemm::multiply;
 use warprow::{CsrMatrix, Device, DeviceCsr, RowOrder, SpgemmElement, SpgemmOptions};
 
@@ -36,6 +39,10 @@ pub struct SpgemmResult<T> {
     pub rounds: usize,
     /// Rows of B that it received.
     pub received: u64,
+    /// Seconds for rows of B that travelled, and for pieces of rows of C.
+    pub exchange_seconds: f64,
+    /// Seconds for uploads, products and downloads.
+    pub computation_seconds: f64,
 }
 
 impl<T: SpgemmElement + Word> Spgemm<T> {
@@ -63,13 +70,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         let mut lengths = None;
         if let Some((a, b)) = &operands {
             ensure!(b.is_csr(), "B is not stored by rows");
-            ensure!(
-                a.cols() == b.rows(),
-                "wrong shape: B is {} x {}, wanted are {} rows",
-                b.rows(),
-                b.cols(),
-                a.cols()
-            );
+            fits((a.rows(), a.cols()), (b.rows(), b.cols()))?;
             lengths = Some(
                 b.outer_iterator()
                     .map(|row| row.nnz() as u32)
@@ -88,6 +89,36 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         })
     }
 
+    /// A and B of which each rank has read a share; without B it is A. Rows stay in their order and are not cut.
+    ///
+    /// # Errors
+    ///
+    /// Operands that do not fit; 2^32 nonzeros or more on one rank.
+    pub fn of_shares(
+        world: &World,
+        device: &Device,
+        (a, b): (&CsrMatrix<T>, Option<&CsrMatrix<T>>),
+        options: SpgemmOptions,
+        operand: OperandRows,
+        round_bytes: u64,
+    ) -> Result<Self> {
+        let b = b.unwrap_or(a);
+        fits((a.rows(), a.cols()), (b.rows(), b.cols()))?;
+        let lengths = b.outer_iterator().map(|row| row.nnz() as u64);
+        let lengths = world.sum(lengths.collect());
+        let a = DistributedCsr::of_shares(world, a, Some(&lengths), operand)?;
+        let owned: Vec<_> = (0..world.size())
+            .map(|rank| a.owners().rows_of(rank))
+            .collect();
+        Ok(Self {
+            own_b: rows_of_shares(world, b, &owned)?,
+            device: device.clone(),
+            options,
+            round_bytes,
+            a,
+        })
+    }
+
     /// The matrix A.
     pub fn matrix(&self) -> &DistributedCsr<T> {
         &self.a
@@ -99,7 +130,9 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
     ///
     /// 2^32 entries or more on one rank; a device that fails.
     pub fn multiply(&self, world: &World) -> Result<SpgemmResult<T>> {
+        let started = Instant::now();
         let lengths = self.lengths_of_halo(world);
+        let mut exchange = started.elapsed();
         let chunks = self.chunks(&lengths);
         let rounds = (world.all(chunks.len() as u64).into_iter().max()).unwrap_or(0) as usize;
         let mut result = SpgemmResult {
@@ -107,16 +140,22 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
             products: 0,
             rounds,
             received: 0,
+            exchange_seconds: 0.0,
+            computation_seconds: 0.0,
         };
+        let mut computation = Duration::ZERO;
         let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for round in 0..rounds {
             // A rank that has done its rows still sends what others ask for.
             let rows = chunks.get(round).cloned().unwrap_or(0..0);
             let used = self.used_columns(rows.clone());
+            let started = Instant::now();
             let b = self.rows_of_b(world, &used, &mut result.received)?;
+            exchange += started.elapsed();
             if rows.is_empty() {
                 continue;
             }
+            let started = Instant::now();
             let a = DeviceCsr::upload(&self.device, self.chunk_of_a(rows, &used)?.view())?;
             let b = DeviceCsr::upload(&self.device, b.view())?;
             let product = multiply(&a, &b, self.options)?;
@@ -130,10 +169,15 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
             }
             columns.extend_from_slice(c.indices());
             values.extend_from_slice(c.data());
+            computation += started.elapsed();
         }
         let shape = (row_ptr.len() - 1, self.own_b.cols());
         let local = CsMatI::new(shape, row_ptr, columns, values);
+        let started = Instant::now();
         result.c = self.with_pieces(world, &local)?;
+        exchange += started.elapsed();
+        result.exchange_seconds = exchange.as_secs_f64();
+        result.computation_seconds = computation.as_secs_f64();
         Ok(result)
     }
 
@@ -319,49 +363,19 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
     }
 }
 
+/// Checks the shapes of A and B.
+fn fits((_, columns): (usize, usize), b: (usize, usize)) -> Result<()> {
+    let (rows, b_columns) = b;
+    ensure!(
+        columns == rows,
+        "wrong shape: B is {rows} x {b_columns}, wanted are {columns} rows"
+    );
+    Ok(())
+}
+
 fn replies_of<W>(
     replies: &[Vec<Range<usize>>],
     list: impl Fn(&[Range<usize>]) -> Vec<W>,
 ) -> Vec<Vec<W>> {
     replies.iter().map(|ranges| list(ranges)).collect()
-}
-
-/// The rows of B that this rank owns, from rank 0.
-fn scatter_b<T: SpgemmElement + Word>(
-    world: &World,
-    a: &DistributedCsr<T>,
-    b: Option<CsMatViewI<'_, T, u32, u32>>,
-) -> Result<CsrMatrix<T>> {
-    let columns = world.broadcast(b.map_or(vec![], |b| vec![b.cols() as u64]));
-    let columns = columns[0] as usize;
-    let (row_ptr, col_idx, values) = match b {
-        None => (world.receive(0), world.receive(0), world.receive(0)),
-        Some(b) => {
-            let rows_of = |rank: usize| {
-                let (mut row_ptr, mut col_idx, mut values) = (vec![0], Vec::new(), Vec::new());
-                for row in a.owners().rows_of(rank) {
-                    let row = b
-                        .outer_view(a.original_x_row(row))
-                        .expect("B has a row for each column");
-                    col_idx.extend_from_slice(row.indices());
-                    values.extend_from_slice(row.data());
-                    row_ptr.push(col_idx.len() as u32);
-                }
-                (row_ptr, col_idx, values)
-            };
-            for rank in 1..world.size() {
-                let (row_ptr, col_idx, values) = rows_of(rank);
-                world.send(rank, &row_ptr);
-                world.send(rank, &col_idx);
-                world.send(rank, &values);
-            }
-            rows_of(0)
-        }
-    };
-    Ok(CsMatI::new(
-        (row_ptr.len() - 1, columns),
-        row_ptr,
-        col_idx,
-        values,
-    ))
 }

@@ -1,19 +1,21 @@
 //! SpMM over ranks: halos travel while the rows that need none are multiplied.
 
-use crate::halo_exchange::HaloExchange;
+use crate::halo_exchange::{HaloExchange, Traffic};
 use crate::pieces::{owner_of_piece, ranks_with_pieces};
+use crate::transport::Transport;
 use crate::{DistributedCsr, Word, World};
 use anyhow::{Context, Result, ensure};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 use sprs::CsMatI;
 use std::ops::Range;
+use std::rc::Rc;
 use warprow::{CsrMatrix, Device, DeviceBuffer, SpmmElement, SpmmOptions};
 
 /// This rank's part of `Y = A X`, planned once and run many times.
 #[derive(Debug)]
 pub struct Spmm<T: SpmmElement> {
     a: DistributedCsr<T>,
-    exchange: HaloExchange,
+    exchange: HaloExchange<T>,
     /// Rows that select only own rows of X.
     interior: Rows<T>,
     /// Rows that select rows of other ranks, too.
@@ -82,6 +84,7 @@ impl<T: SpmmElement + Word> Spmm<T> {
         device: &Device,
         a: DistributedCsr<T>,
         options: SpmmOptions,
+        transport: &Rc<dyn Transport<T>>,
     ) -> Result<Self> {
         ensure!(!options.transpose, "a distributed matrix is not transposed");
         let own = a.halo().local_own();
@@ -92,7 +95,7 @@ impl<T: SpmmElement + Word> Spmm<T> {
         let (interior, boundary) = (0..a.local().rows()).partition(is_interior);
         let all = 0..a.halo().local_len();
         Ok(Self {
-            exchange: HaloExchange::plan(world, device, &a)?,
+            exchange: HaloExchange::plan(world, device, a.halo(), transport)?,
             interior: Rows::plan(device, a.local(), interior, own.clone(), options)?,
             boundary: Rows::plan(device, a.local(), boundary, all, options)?,
             device: device.clone(),
@@ -119,6 +122,11 @@ impl<T: SpmmElement + Word> Spmm<T> {
         Ok((self.device.upload(&rows)?, features))
     }
 
+    /// What this rank sends and receives in a product.
+    pub fn traffic(&self) -> Traffic {
+        self.exchange.traffic()
+    }
+
     /// Multiplies: sends halos, multiplies the rows that need none, and then the others. It does not wait for the
     /// device's last launches.
     ///
@@ -141,6 +149,46 @@ impl<T: SpmmElement + Word> Spmm<T> {
             boundary: self.boundary.run(&local_x, features)?,
             features,
         })
+    }
+
+    /// The exchange alone: this rank's rows of X, and those of its halo.
+    ///
+    /// # Errors
+    ///
+    /// As for [`run`](Self::run).
+    pub fn exchange(
+        &self,
+        world: &World,
+        own_x: &DeviceBuffer<T>,
+        features: usize,
+    ) -> Result<DeviceBuffer<T>> {
+        self.exchange.run(world, own_x, features, || Ok(()))
+    }
+
+    /// The product alone of the rows that need no halo: the first half of a [`LocalProduct`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`run`](Self::run).
+    pub fn multiply_interior(
+        &self,
+        own_x: &DeviceBuffer<T>,
+        features: usize,
+    ) -> Result<DeviceBuffer<T>> {
+        self.interior.run(own_x, features)
+    }
+
+    /// The product alone of the other rows, with what [`exchange`](Self::exchange) has returned.
+    ///
+    /// # Errors
+    ///
+    /// As for [`run`](Self::run).
+    pub fn multiply_boundary(
+        &self,
+        local_x: &DeviceBuffer<T>,
+        features: usize,
+    ) -> Result<DeviceBuffer<T>> {
+        self.boundary.run(local_x, features)
     }
 
     /// The rows of Y that this rank owns, on the host. Pieces of cut rows travel to their owner, which adds them.

@@ -1,4 +1,4 @@
-//! The time of each phase of a run: the slowest rank's.
+//! The time of each phase of a run: the slowest rank's. A phase that runs several times counts with its fastest.
 
 use crate::World;
 use std::fmt;
@@ -11,7 +11,7 @@ pub struct PhaseTimes {
 }
 
 impl PhaseTimes {
-    /// Runs a phase after all ranks have come so far, and adds its time: that of the slowest rank.
+    /// Runs a phase after all ranks have come so far, and notes its time: that of the slowest rank.
     ///
     /// # Errors
     ///
@@ -25,17 +25,23 @@ impl PhaseTimes {
         world.barrier();
         let started = Instant::now();
         let result = work()?;
-        self.add(phase, world.max(started.elapsed().as_secs_f64()));
+        self.note(phase, world.max(started.elapsed().as_secs_f64()));
         Ok(result)
     }
 
-    /// Adds seconds to a phase.
-    pub fn add(&mut self, phase: &'static str, seconds: f64) {
+    /// Notes the seconds of a phase.
+    pub fn note(&mut self, phase: &'static str, seconds: f64) {
         let time = Duration::from_secs_f64(seconds);
         match self.phases.iter_mut().find(|(name, _)| *name == phase) {
-            Some((_, total)) => *total += time,
+            Some((_, least)) => *least = time.min(*least),
             None => self.phases.push((phase, time)),
         }
+    }
+
+    /// The time of a phase; 0 if it has not run.
+    pub fn of(&self, phase: &str) -> Duration {
+        let found = self.phases.iter().find(|(name, _)| *name == phase);
+        found.map_or(Duration::ZERO, |(_, time)| *time)
     }
 
     /// The phases and their times.

@@ -2,14 +2,19 @@
 
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
+use mpi::ffi;
+use mpi::raw::AsRaw;
 use mpi::topology::{Process, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Equivalence, Root, Source};
+use std::ffi::c_void;
+use std::fmt::Debug;
+use std::mem::MaybeUninit;
 
 /// The largest piece of a message, in elements: below 2^31 with room to spare.
 const PIECE: usize = 1 << 28;
 
 /// What messages consist of.
-pub trait Word: Equivalence + Copy + Default + Send + Sync + 'static {}
+pub trait Word: Equivalence + Copy + Debug + Default + Send + Sync + 'static {}
 
 impl Word for u8 {}
 impl Word for u32 {}
@@ -87,6 +92,16 @@ impl World {
         numbers
     }
 
+    /// The sums of the ranks' lists, which have the same length.
+    pub fn sum(&self, list: Vec<u64>) -> Vec<u64> {
+        let mut sums = vec![0; list.len()];
+        for (list, sums) in list.chunks(self.piece).zip(sums.chunks_mut(self.piece)) {
+            self.communicator
+                .all_reduce_into(list, sums, SystemOperation::sum());
+        }
+        sums
+    }
+
     /// Rank 0's list, on all ranks; the others' own list is ignored.
     pub fn broadcast<W: Word>(&self, list: Vec<W>) -> Vec<W> {
         let root = self.process(0);
@@ -157,6 +172,87 @@ impl World {
             requests.wait_all(&mut Vec::with_capacity(count));
             result
         })
+    }
+
+    /// As [`exchange_known`](Self::exchange_known), with addresses and numbers of elements: of GPUs, say. Nothing
+    /// is sent to this rank itself.
+    ///
+    /// # Safety
+    ///
+    /// MPI can read and write the memory, and nobody else writes it, or reads what is received, until the call returns.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one address of each kind for each rank.
+    pub unsafe fn exchange_addresses<W: Word, R>(
+        &self,
+        sends: &[(u64, usize)],
+        receives: &[(u64, usize)],
+        meanwhile: impl FnOnce() -> R,
+    ) -> R {
+        assert_eq!((sends.len(), receives.len()), (self.size(), self.size()));
+        let (communicator, word) = (
+            self.communicator.as_raw(),
+            W::equivalent_datatype().as_raw(),
+        );
+        // A tag that no other message has: MPI matches by rank and tag.
+        let tag = 1;
+        let mut requests = Vec::new();
+        let mut each_piece =
+            |list: &[(u64, usize)], start: &dyn Fn(u64, i32, i32) -> ffi::MPI_Request| {
+                for (rank, &(address, count)) in list.iter().enumerate() {
+                    for first in (0..count).step_by(self.piece) {
+                        if rank != self.rank() {
+                            // At most `PIECE` elements; MPI has given the rank.
+                            let piece = (count - first).min(self.piece) as i32;
+                            requests.push(start(
+                                address + (first * size_of::<W>()) as u64,
+                                piece,
+                                rank as i32,
+                            ));
+                        }
+                    }
+                }
+            };
+        each_piece(receives, &|address, count, rank| {
+            let (to, mut request) = (address as *mut c_void, MaybeUninit::uninit());
+            // SAFETY: the caller's contract. MPI writes the request; an error ends the program.
+            unsafe {
+                ffi::MPI_Irecv(
+                    to,
+                    count,
+                    word,
+                    rank,
+                    tag,
+                    communicator,
+                    request.as_mut_ptr(),
+                );
+                request.assume_init()
+            }
+        });
+        each_piece(sends, &|address, count, rank| {
+            let (from, mut request) = (address as *const c_void, MaybeUninit::uninit());
+            // SAFETY: as above.
+            unsafe {
+                ffi::MPI_Isend(
+                    from,
+                    count,
+                    word,
+                    rank,
+                    tag,
+                    communicator,
+                    request.as_mut_ptr(),
+                );
+                request.assume_init()
+            }
+        });
+        let result = meanwhile();
+        for mut request in requests {
+            let mut status = MaybeUninit::uninit();
+            // SAFETY: the request is one of the above; MPI writes the status.
+            unsafe { ffi::MPI_Wait(&raw mut request, status.as_mut_ptr()) };
+        }
+        result
     }
 
     /// Sends a list to another rank, which calls [`receive`](Self::receive).

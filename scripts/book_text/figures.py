@@ -1,8 +1,10 @@
-"""Figures that were measured on a GPU, from the files in bench/results/h200. Nobody types them.
+"""Figures that were measured on a GPU, from the files in bench/results/h200, or computed from these by a model. Nobody
+types them.
 
     <!-- figure: NAME ARGUMENT .. -->text<!-- end figure -->
 
-The text between the marks is what the function NAME of this module makes of the results: a sentence or a table.
+The text between the marks is what the function NAME of this module makes of the results: a table, or words inside a
+sentence. Words do not begin a line: Markdown would end the paragraph before the mark.
 """
 
 import json
@@ -12,6 +14,9 @@ import shlex
 from .fault import Fault
 
 RESULTS = "bench/results/h200"
+
+# Tables that scripts/distributed-model has computed.
+MODEL = "docs/distributed.md"
 MARK = re.compile(r"<!-- figure: (?P<call>[^\n]*?) -->(?P<text>.*?)<!-- end figure -->", re.DOTALL)
 
 
@@ -22,7 +27,11 @@ def renewed(root, chapter, text):
         name, *arguments = shlex.split(match["call"])
         if name not in FIGURES:
             raise Fault(f"wanted a figure of {', '.join(sorted(FIGURES))}, found {name}")
-        return f"<!-- figure: {match['call']} -->{FIGURES[name](root / RESULTS, *arguments)}<!-- end figure -->"
+        found = FIGURES[name](root / RESULTS, *arguments)
+        begins_line = match.start() == 0 or text[match.start() - 1] == "\n"
+        if begins_line and not found.startswith("\n"):
+            raise Fault(f"wanted text before the figure {match['call']} on its line, found none")
+        return f"<!-- figure: {match['call']} -->{found}<!-- end figure -->"
 
     return MARK.sub(figure, text)
 
@@ -146,6 +155,19 @@ def bounds(folder, *cases):
     return "\n".join(lines) + "\n\nPercent of what an NVIDIA H200 can sustain, by Nsight Compute.\n"
 
 
+def model(folder, table, *graphs):
+    """Lines of a table of several GPUs' times, as the model has computed them."""
+    text = (folder / "../../.." / MODEL).read_text()
+    found = re.search(rf"<!-- begin: {re.escape(table)} -->\n(.*?)<!-- end: ", text, re.DOTALL)
+    if not found:
+        raise Fault(f"wanted a table {table} in {MODEL}, found none")
+    lines = {line.split("|")[1].strip(): line for line in found[1].splitlines()}
+    missing = [graph for graph in graphs if graph not in lines]
+    if missing:
+        raise Fault(f"wanted the graphs {', '.join(missing)} in the table {table}, found {', '.join(lines)}")
+    return "\n" + "\n".join([lines["graph"], lines["---"], *(lines[graph] for graph in graphs)]) + "\n"
+
+
 FIGURES = {
     "book": book,
     "bounds": bounds,
@@ -153,6 +175,7 @@ FIGURES = {
     "gemm": gemm,
     "ladder": ladder,
     "ladder_cases": ladder_cases,
+    "model": model,
     "speedup": speedup,
     "time": time,
 }

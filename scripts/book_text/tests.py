@@ -151,7 +151,7 @@ class Figures(unittest.TestCase):
 
     def test_times_and_ratios_come_from_the_results(self):
         with tempfile.TemporaryDirectory() as folder:
-            results = Path(folder)
+            root = results = Path(folder)
             both = {"family": "spmm", "case": "a b", "device": "GPU", "date": "today"}
             lines = [
                 json.dumps({**both, "rung": rung, "parent": parent, "ms": ms}) + "\n"
@@ -160,9 +160,29 @@ class Figures(unittest.TestCase):
             (results / "ladder.jsonl").write_text("".join(lines))
             self.assertEqual(figures.time(results, "spmm", "a b", "slow"), "500.0 us")
             self.assertEqual(figures.speedup(results, "spmm", "a b", "fast", "slow"), "2.5")
+            (root / figures.RESULTS).mkdir(parents=True)
+            (root / figures.RESULTS / "ladder.jsonl").write_text("".join(lines))
+            mark = '<!-- figure: time spmm "a b" slow --><!-- end figure -->'
+            self.assertIn("-->500.0 us<!--", figures.renewed(root, root / "c.md", f"It takes {mark}."))
+            with self.assertRaises(Fault):
+                figures.renewed(root, root / "c.md", f"It takes\n{mark}.")
             self.assertIn("| `fast` | `slow` | 200.0 us |", figures.ladder_cases(results, "spmm", "a b"))
             with self.assertRaises(Fault):
                 figures.time(results, "spmm", "a b", "missing")
+
+
+    def test_lines_of_the_model_are_those_of_its_table(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for directory in (root / figures.RESULTS, root / "docs"):
+                directory.mkdir(parents=True)
+            table = "| graph | 1 |\n| --- | ---: |\n| first | 2 |\n| second | 3 |\n"
+            (root / figures.MODEL).write_text(f"<!-- begin: t -->\n{table}<!-- end: t -->\n")
+            found = figures.model(root / figures.RESULTS, "t", "second")
+            self.assertEqual(found, "\n| graph | 1 |\n| --- | ---: |\n| second | 3 |\n")
+            for wrong in (("t", "third"), ("u", "first")):
+                with self.assertRaises(Fault):
+                    figures.model(root / figures.RESULTS, *wrong)
 
 
 class Notes(unittest.TestCase):

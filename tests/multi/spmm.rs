@@ -23,6 +23,7 @@ fn structures() -> Vec<(&'static str, CsrMatrix<f32>)> {
     let enormous = CsrMatrix::new((5, 900), row_ptr, columns, vec![1.0; 904]);
     vec![
         ("hubs", rmat),
+        ("a band", band(203, 3)),
         ("wide", generate::uniform(30, 200, 700, 2).unwrap()),
         ("tall", generate::uniform(200, 30, 700, 3).unwrap()),
         (
@@ -36,6 +37,22 @@ fn structures() -> Vec<(&'static str, CsrMatrix<f32>)> {
         ("no rows", CsrMatrix::zero((0, 7))),
         ("no columns", CsrMatrix::zero((7, 0))),
     ]
+}
+
+/// Each row selects the rows of X around it, so most rows of a part need no halo.
+fn band(rows: usize, width: usize) -> CsrMatrix<f32> {
+    let of_row = |row: usize| row.saturating_sub(width)..(row + width + 1).min(rows);
+    let mut row_ptr = vec![0];
+    row_ptr.extend((0..rows).scan(0, |end, row| {
+        *end += of_row(row).len() as u32;
+        Some(*end)
+    }));
+    let columns: Vec<u32> = (0..rows)
+        .flat_map(of_row)
+        .map(|column| column as u32)
+        .collect();
+    let values = vec![1.0; columns.len()];
+    CsrMatrix::new((rows, rows), row_ptr, columns, values)
 }
 
 fn divisions() -> [DivisionOptions; 5] {
@@ -197,4 +214,64 @@ fn wrong_shapes_and_matrices_of_other_plans_are_refused() {
     let mut x = one.operand(4).unwrap();
     let message = other.exchange(&mut x).unwrap_err().to_string();
     assert!(message.contains("x is on another device"), "{message}");
+}
+
+#[test]
+fn a_part_of_a_band_has_rows_that_run_during_the_exchange() {
+    let a = band(203, 3);
+    for devices in device_sets() {
+        let options =
+            MultiSpmmOptions::new().division(DivisionOptions::new().order(RowOrder::Given));
+        let spmm = Spmm::plan(&devices, a.view(), options).unwrap();
+        let parts = spmm.to_string().matches("during the exchange").count();
+        let wanted = if devices.count().get() == 1 {
+            0
+        } else {
+            devices.count().get()
+        };
+        assert_eq!(parts, wanted, "{spmm}");
+    }
+}
+
+#[test]
+fn one_device_launches_what_a_plan_of_one_device_does() {
+    for (name, a) in structures() {
+        for devices in device_sets()
+            .into_iter()
+            .filter(|devices| devices.count().get() == 1)
+        {
+            let device = devices.first();
+            let x = generate::dense::<f32>(a.cols(), 5, 1).unwrap();
+            let alone = warprow::Spmm::plan(device, a.view(), SpmmOptions::default()).unwrap();
+            let options =
+                MultiSpmmOptions::new().division(DivisionOptions::new().order(RowOrder::Given));
+            let several = Spmm::plan(&devices, a.view(), options).unwrap();
+
+            let device_x = device.upload(x.as_slice().unwrap()).unwrap();
+            let mut device_y = device.zeros(a.rows() * 5).unwrap();
+            let log = device.log_launches();
+            alone.run(&device_x, 5, &mut device_y).unwrap();
+            let wanted = log.launches();
+
+            let mut x = several.upload(x.view()).unwrap();
+            let mut y = several.result(5).unwrap();
+            // The first run allocates the plan's scratch memory.
+            several.run(&mut x, &mut y).unwrap();
+            let log = device.log_launches();
+            let before = device.allocated_bytes();
+            several.run(&mut x, &mut y).unwrap();
+            assert_eq!(log.launches(), wanted, "{name}");
+            assert_eq!(
+                device.allocated_bytes(),
+                before,
+                "{name}: no copy of X or Y"
+            );
+            let y = several.download(&y).unwrap();
+            assert_eq!(
+                y.as_slice().unwrap(),
+                device_y.download().unwrap(),
+                "{name}"
+            );
+        }
+    }
 }

@@ -8,6 +8,7 @@ pub mod counters;
 pub mod faults;
 pub mod hello;
 pub mod measure;
+pub mod parts;
 pub mod plans;
 pub mod scans;
 pub mod spgemm;
@@ -61,6 +62,8 @@ pub enum Experiment {
     Spgemm(spgemm::Options),
     /// Chapter 11: kernels that are wrong on purpose
     Fault(faults::Options),
+    /// Chapter 13: a sparse matrix times a dense one, over several devices
+    Parts(parts::Options),
 }
 
 /// Refuses a kernel that breaks its contract on a GPU, where it could destroy what other buffers hold.
@@ -114,6 +117,7 @@ impl Experiment {
             Self::Xw(options) => xw::run(options, device, out),
             Self::Spgemm(options) => spgemm::run(options, device, out).map(no_measurement),
             Self::Plan(options) => plans::run(options, device, out).map(no_measurement),
+            Self::Parts(options) => parts::run(options, device, out).map(no_measurement),
         }
     }
 }

@@ -25,9 +25,9 @@ pub struct Options {
     #[arg(required = true, value_name = "KERNEL")]
     pub kernels: Vec<Kernel>,
 
-    /// A Matrix Market file, .mtx or .mtx.gz [default: the dependencies of Debian's packages]
-    #[arg(long)]
-    pub matrix: Option<std::path::PathBuf>,
+    /// The matrix A
+    #[command(flatten)]
+    pub matrix: Matrix,
 }
 
 /// A kernel of the library, or a step of the book.
@@ -72,10 +72,7 @@ const BLOCK: u32 = 128;
 ///
 /// A file that is no matrix, a fault of a kernel, a wrong result, or an error of `out`.
 pub fn run(options: &Options, device: &Device, out: &mut dyn Write) -> Result<Option<Measurement>> {
-    let matrix = Matrix {
-        matrix: options.matrix.clone(),
-    };
-    let product = WholeProduct::<f32>::new(matrix.read()?.view(), FEATURES as usize, 1);
+    let product = WholeProduct::<f32>::new(options.matrix.read()?.view(), FEATURES as usize, 1);
     let mut measured = None;
     let mut reports = Vec::new();
     for &kernel in &options.kernels {

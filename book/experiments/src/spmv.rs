@@ -5,6 +5,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
+use warprow::generate::rmat;
 use warprow::matrix_market::{parse_matrix_market, read_matrix_market};
 use warprow::{CsrMatrix, Device, launch};
 use warprow_book_kernels::spmv::{Csr, spmv_thread_per_row, spmv_warp_per_row};
@@ -12,8 +13,15 @@ use warprow_book_kernels::spmv::{Csr, spmv_thread_per_row, spmv_warp_per_row};
 /// A matrix.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Matrix {
-    /// A Matrix Market file, .mtx or .mtx.gz [default: the dependencies of Debian's packages]
+    /// A Matrix Market file, .mtx or .mtx.gz; or `hubs`, a generated graph in which a few rows have most of the nonzeros
+    /// [default: the dependencies of Debian's packages]
+    #[arg(long, value_name = "FILE|hubs")]
     pub matrix: Option<PathBuf>,
+}
+
+/// A graph of 5,000 nodes and 50,000 edges, whose first rows and columns have most of the nonzeros.
+pub(crate) fn hubs() -> Result<CsrMatrix<f32>> {
+    Ok(rmat(5000, 50_000, [0.57, 0.19, 0.19, 0.05], 1)?)
 }
 
 impl Matrix {
@@ -24,6 +32,7 @@ impl Matrix {
     /// A file that is no matrix.
     pub fn read(&self) -> Result<CsrMatrix<f32>> {
         Ok(match &self.matrix {
+            Some(path) if path.as_os_str() == "hubs" => hubs()?,
             Some(path) => read_matrix_market(path)?,
             None => parse_matrix_market(
                 &include_bytes!("../../../data/debian-bookworm-depends.mtx.gz")[..],

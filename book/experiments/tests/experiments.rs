@@ -3,8 +3,8 @@
 use support::devices;
 use warprow::Device;
 use warprow_book::{
-    Experiment, axpy, copies, faults, hello, plans, scans, spgemm, spmm, spmv, sums, together,
-    transpose, xw,
+    Experiment, axpy, copies, faults, hello, parts, plans, scans, spgemm, spmm, spmv, sums,
+    together, transpose, xw,
 };
 
 /// Runs the experiment; what it prints, or its error.
@@ -160,6 +160,9 @@ fn a_product_with_a_vector_takes_rows_of_all_lengths() {
         }
     }
     succeeds(&Experiment::Rows(matrix("skew.mtx")));
+    succeeds(&Experiment::Rows(spmv::Matrix {
+        matrix: Some("hubs".into()),
+    }));
 }
 
 #[test]
@@ -171,7 +174,9 @@ fn products_with_a_dense_matrix_are_right_by_each_step_and_by_rungs() {
     for name in ["small.mtx", "symmetric.mtx", "pattern.mtx", "skew.mtx"] {
         succeeds(&Experiment::Spmm(spmm::Options {
             kernels: rungs.into_iter().chain(steps).collect(),
-            matrix: Some(format!("{data}{name}").into()),
+            matrix: spmv::Matrix {
+                matrix: Some(format!("{data}{name}").into()),
+            },
         }));
     }
     assert!("no_such_kernel".parse::<Kernel>().is_err());
@@ -186,7 +191,7 @@ fn rows_of_many_tasks_are_joined() {
             Kernel::Step(Step::EqualTasks),
             Kernel::Step(Step::OrderedTasks),
         ],
-        matrix: None,
+        matrix: spmv::Matrix::default(),
     }));
 }
 
@@ -223,6 +228,26 @@ fn plans_are_made_for_each_kind_of_matrix() {
     use plans::Kind::{Communities, LongRows, Packages};
     for kind in [Packages, LongRows, Communities] {
         succeeds(&Experiment::Plan(plans::Options { kind, features: 32 }));
+    }
+}
+
+#[test]
+fn products_over_several_devices_are_right_for_each_kind_of_matrix_and_order() {
+    use parts::Kind::{Communities, Hubs, LongRow};
+    use parts::Order::{Clustered, Given};
+    let cases = [
+        (LongRow, 1, None),
+        (LongRow, 5, Some(Given)),
+        (Hubs, 3, None),
+        (Communities, 4, Some(Clustered)),
+    ];
+    for (kind, parts, order) in cases {
+        succeeds(&Experiment::Parts(parts::Options {
+            kind,
+            parts: parts.try_into().unwrap(),
+            order,
+            features: 5,
+        }));
     }
 }
 

@@ -1,10 +1,11 @@
 //! The commands of the runner. Each returns whether the learner's file passes, or true.
 
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use std::{fs, thread};
 
-use exercises::description::{Exercise, shown};
+use exercises::description::{Description, Exercise, shown};
 use exercises::list::EXERCISES;
 
 use crate::Device;
@@ -35,6 +36,7 @@ fn announce(exercise: &Exercise) -> Result<(), Error> {
     let (name, title) = (&exercise.name, &exercise.description.title);
     let path = files::attempt(exercise)?;
     println!("\nThe next exercise is {name}: {title}");
+    println!("  the book        chapter {}", exercise.description.chapter);
     println!("  read and edit   {}", shown(&path));
     println!("  check it        cargo run -p exercises -- check");
     println!("  get a hint      cargo run -p exercises -- hint {name}");
@@ -45,8 +47,9 @@ fn announce(exercise: &Exercise) -> Result<(), Error> {
 /// Lists all exercises.
 pub fn list() -> Result<bool, Error> {
     let progress = Progress::load()?;
+    let mut lines = String::new();
     for name in EXERCISES {
-        let title = Exercise::open(name)?.description.title;
+        let Description { title, chapter, .. } = Exercise::open(name)?.description;
         let mark = if progress.passed.contains(*name) {
             "passed"
         } else if progress.next() == Some(name) {
@@ -54,9 +57,9 @@ pub fn list() -> Result<bool, Error> {
         } else {
             ""
         };
-        println!("{mark:6}  {name:28}  {title}");
+        lines += &format!("{mark:6}  {name:22}  chapter {chapter:2}  {title}\n");
     }
-    Ok(true)
+    print_to_reader(&lines)
 }
 
 /// Checks an exercise, by default the next one.
@@ -120,6 +123,12 @@ pub fn hint(typed: &str) -> Result<bool, Error> {
     for (number, hint) in (1..).zip(&hints[..*seen]) {
         println!("Hint {number} of {}: {hint}", hints.len());
     }
+    if *seen == hints.len() {
+        let name = &exercise.name;
+        println!(
+            "These are all hints. Our solution: cargo run -p exercises -- solution {name} --give-up"
+        );
+    }
     progress.save()?;
     Ok(true)
 }
@@ -170,6 +179,13 @@ pub fn solution(typed: &str, give_up: bool) -> Result<bool, Error> {
         return Err(Error::NotPassed(exercise.name));
     }
     let path = exercise.path("solution.rs");
-    println!("// {}\n{}", shown(&path), files::read(&path)?);
-    Ok(true)
+    print_to_reader(&format!("// {}\n{}", shown(&path), files::read(&path)?))
+}
+
+/// Prints lines to a reader that may end before it has all of them, such as `head`.
+fn print_to_reader(lines: &str) -> Result<bool, Error> {
+    match io::stdout().write_all(lines.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),
+        _ => Ok(true),
+    }
 }

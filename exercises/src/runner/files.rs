@@ -15,6 +15,8 @@ pub enum Error {
     NoExercise(String),
     #[error("{0:?} can be {1} or {2}")]
     Ambiguous(String, &'static str, &'static str),
+    #[error("cannot print: {0}")]
+    Output(std::io::Error),
     #[error("{}: {error}", path.display())]
     File {
         path: PathBuf,

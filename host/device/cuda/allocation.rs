@@ -87,18 +87,19 @@ impl Cuda {
         self.free_now(all).map(|()| bytes)
     }
 
-    /// Frees allocations when the work of their users is done.
+    /// Frees allocations when the work of their users is done. If one cannot be freed, the others are; the first error
+    /// is returned.
     fn free_now(&self, allocations: Vec<(u64, Users)>) -> Result<(), DeviceError> {
-        for (address, users) in allocations {
+        let free = |(address, users): (u64, Users)| {
             for queue in users.all() {
                 self.synchronize(queue.cuda())?;
             }
             self.enter()?;
             // SAFETY: nothing that was launched still runs, and the caller gives the address up.
             let result = unsafe { cust::memory::cuda_free(DevicePointer::<u8>::from_raw(address)) };
-            self.check("free device memory", result)?;
-        }
-        Ok(())
+            self.check("free device memory", result)
+        };
+        (allocations.into_iter().map(free)).fold(Ok(()), Result::and)
     }
 
     pub(super) fn pool(&self) -> MutexGuard<'_, MemoryPool<Users>> {

@@ -3,6 +3,7 @@
 use super::driver::{Event, Stream};
 use super::side_streams::SideStreams;
 use crate::device::error::DriverError;
+use std::any::Any;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A stream that buffers and launches use.
@@ -82,16 +83,19 @@ impl CudaQueue {
         marked
     }
 
-    /// Lends the stream with this handle once more. It may be another stream that has got the handle: so it waits for
-    /// the former one's work.
-    pub fn lend_again(&self) -> Result<(), DriverError> {
+    /// Lends the stream once more, which `owner` keeps alive from now on. After the last handle was given back it may be
+    /// another stream that has got the driver's handle: so it waits for the former one's work.
+    pub fn lend_again(&self, owner: Box<dyn Any + Send + Sync>) -> Result<(), DriverError> {
         let mut mark = self.mark();
         if mark.lent == 0
             && let Some(event) = &mark.event
         {
             event.make_wait(&self.stream)?;
         }
+        let has_handles = mark.lent > 0;
         mark.lent += 1;
+        drop(mark);
+        self.stream.add_owner(owner, has_handles);
         Ok(())
     }
 

@@ -257,7 +257,7 @@ pub enum FaultKind {
     /// A block that takes more steps than the options allow.
     #[error(
         "the threads of the block have taken {steps} steps, the maximum: the kernel probably never ends (a step is an \
-         access, a barrier or a warp operation; `Options::max_steps` sets the maximum)"
+         access, a barrier or a warp operation; the option `max_steps` sets the maximum)"
     )]
     TooManySteps {
         /// The maximum.

@@ -7,7 +7,7 @@ use crate::device::error::DriverError;
 use cust::sys::{self, CUresult};
 
 impl Context {
-    /// Lets this context read the memory of `peer`; returns whether the devices can. Once enabled it stays so.
+    /// Lets this context read the memory of `peer`; returns whether it can now. Once enabled it stays so.
     pub fn enable_peer_access(&self, peer: &Self) -> Result<bool, DriverError> {
         if self.as_raw() == peer.as_raw() {
             return Ok(true);
@@ -27,11 +27,12 @@ impl Context {
         self.make_current()?;
         // SAFETY: the context is alive; the flags must be 0.
         let result = unsafe { sys::cuCtxEnablePeerAccess(peer.as_raw().cast(), 0) };
-        if result == CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED {
-            return Ok(true);
+        match result {
+            CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(true),
+            // The hardware has no room for a further peer; the driver copies through the host then.
+            CUresult::CUDA_ERROR_TOO_MANY_PEERS => Ok(false),
+            _ => check("let a device read another one's memory", result).map(|()| true),
         }
-        check("let a device read another one's memory", result)?;
-        Ok(true)
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(in crate::device) struct Stream {
     raw: CUstream,
     /// What keeps a stream of someone else alive; `None` for one that was made here.
-    owner: Option<Mutex<Box<dyn Any + Send + Sync>>>,
+    owners: Option<Mutex<Vec<Box<dyn Any + Send + Sync>>>>,
     context: Arc<Context>,
 }
 
@@ -46,7 +46,7 @@ impl Stream {
         })?;
         Ok(Self {
             raw,
-            owner: None,
+            owners: None,
             context: Arc::clone(context),
         })
     }
@@ -63,25 +63,30 @@ impl Stream {
     ) -> Self {
         Self {
             raw: raw.cast(),
-            owner: Some(Mutex::new(owner)),
+            owners: Some(Mutex::new(vec![owner])),
             context: Arc::clone(context),
         }
     }
 
     /// Whether it is of someone else.
     pub fn is_borrowed(&self) -> bool {
-        self.owner.is_some()
+        self.owners.is_some()
     }
 
-    /// Replaces what keeps a stream of someone else alive.
-    pub fn set_owner(&self, new: Box<dyn Any + Send + Sync>) {
-        if let Some(owner) = &self.owner {
-            // Dropped after the lock.
-            let _old = mem::replace(
-                &mut *owner.lock().unwrap_or_else(PoisonError::into_inner),
-                new,
-            );
-        }
+    /// Adds what keeps a stream of someone else alive. The former owners are dropped, unless handles of theirs are left.
+    pub fn add_owner(&self, new: Box<dyn Any + Send + Sync>, has_handles: bool) {
+        let Some(owners) = &self.owners else {
+            return;
+        };
+        let mut owners = owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let former = match has_handles {
+            true => Vec::new(),
+            false => mem::take(&mut *owners),
+        };
+        owners.push(new);
+        // What they do when they are dropped may use the stream.
+        drop(owners);
+        drop(former);
     }
 
     pub fn as_raw(&self) -> CUstream {
@@ -187,7 +192,7 @@ impl fmt::Debug for Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.owner.is_none() {
+        if self.owners.is_none() {
             // If that fails, the context is lost, and the stream with it.
             let _ = self.context.make_current();
             // SAFETY: the stream was made here; the driver finishes its work first.

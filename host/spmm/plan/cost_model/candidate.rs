@@ -36,6 +36,7 @@ impl FeatureRow {
             cols: 1,
             features,
             lanes: 32,
+            row_starts: 0,
         };
         // Each warp of a block has a tile in shared memory.
         let part_bytes = in_step::launch::<E>(shape, reduction, epilogue).shared_bytes;

@@ -269,13 +269,13 @@ fn order(
     match (warp(fault.thread), warp(other_thread)) {
         (Some(own), Some(other)) if own == other => (
             Order::Barrier("sync_warp() or sync_threads()"),
-            "Both threads must pass a barrier between these two lines: sync_warp is enough for lanes of one warp, \
-             sync_threads orders the whole block.",
+            "Both threads must pass a barrier between the two accesses, in a loop also on the way to the next round. \
+             sync_warp orders these two threads. If other warps access the array too, only sync_threads does.",
         ),
         _ => (
             Order::Barrier("sync_threads()"),
-            "Both threads must pass a barrier of the block between these two lines. In a loop, the way from the \
-             last line back to the first one needs a barrier too.",
+            "Both threads must pass a barrier of the block between the two accesses, in a loop also on the way to the \
+             next round.",
         ),
     }
 }
