@@ -12,8 +12,8 @@
 
 mod candidates;
 mod communities;
-mod device_rates;
 mod matrices;
+mod measured_rates;
 mod statistics;
 
 use crate::harness::exit_code::exit_code;
@@ -109,6 +109,9 @@ struct Measured {
     plan: Option<String>,
     plan_ms: f64,
     order_ms: Option<f64>,
+    /// The time that the cost model predicts, and what bounds it.
+    predicted_ms: Option<f64>,
+    predicted_bound: Option<&'static str>,
     ms: Option<f64>,
     ms_min: Option<f64>,
 }
@@ -120,7 +123,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
         options.run.output.as_deref(),
         options.run.environment(&device),
     )?;
-    lines.write(&device_rates::measure_all(&device)?)?;
+    lines.write(&measured_rates::measure_all(&device)?)?;
     let on_emulator = device.is_emulator();
     let chosen: Vec<&Matrix> = MATRICES
         .iter()
@@ -260,6 +263,7 @@ fn time(
     })?;
     let times = plan.times();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let prediction = plan.prediction(features);
     Ok(Measured {
         candidate,
         kernel: plan.kernel_for(features).name(),
@@ -269,6 +273,8 @@ fn time(
         plan: (candidate.setting == Setting::Own).then(|| plan.to_string()),
         plan_ms: ms(times.preprocessing),
         order_ms: times.ordering.map(ms),
+        predicted_ms: prediction.map(|(time, _)| ms(time)),
+        predicted_bound: prediction.map(|(_, bound)| bound),
         ms: timing.map(|timing| timing.median),
         ms_min: timing.map(|timing| timing.min),
     })

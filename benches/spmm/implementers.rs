@@ -230,7 +230,10 @@ impl Implementers {
             Err(reason) => return Ok(Err(reason)),
         };
         let times = spmm.times();
+        let prediction = spmm.prediction(operands.features);
         let preparation = Preparation {
+            predicted_ms: prediction.map(|(time, _)| time.as_secs_f64() * 1e3),
+            predicted_bound: prediction.map(|(_, bound)| bound),
             plan_ms: times.preprocessing.as_secs_f64() * 1e3,
             order_ms: times.ordering.map(|time| time.as_secs_f64() * 1e3),
             order: (spmm.order() != RowOrder::Given).then(|| spmm.order().name()),

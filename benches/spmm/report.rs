@@ -121,6 +121,12 @@ pub struct Preparation {
     /// The order of the rows, if it is not the given one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<&'static str>,
+    /// The time of a run that the plan's cost model predicts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted_ms: Option<f64>,
+    /// What bounds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted_bound: Option<&'static str>,
     /// The copy of A to the device before, where it is part of the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upload_ms: Option<f64>,

@@ -71,6 +71,7 @@ impl EmulatorBackend {
             memory_clock_mhz: None,
             multiprocessors: u32::try_from(workers).unwrap_or(u32::MAX),
             l2_bytes: None,
+            rates: None,
             memory_bytes: options.memory,
             max_threads_per_block: simt::limits::MAX_THREADS_PER_BLOCK,
             max_block: simt::limits::MAX_BLOCK_DIM,
@@ -101,6 +102,7 @@ impl EmulatorBackend {
                 compute_capability: profile.compute_capability,
                 multiprocessors: hardware.multiprocessors,
                 l2_bytes: Some(hardware.l2_bytes),
+                rates: Some(profile.rates),
                 max_shared_bytes_per_block: (profile.max_shared_bytes_per_block())
                     .min(simt::limits::MAX_SHARED),
                 ..emulator.properties

@@ -50,7 +50,7 @@ pub use profile::DeviceProfile;
 pub use properties::host_memory::available_host_memory;
 pub use properties::limits::LimitExceeded;
 pub use properties::selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
-pub use properties::{MemoryInfo, Properties, Version};
+pub use properties::{DeviceRates, MemoryInfo, Properties, Version};
 pub use recording::LaunchGraph;
 pub(crate) use scratch::Scratch;
 pub use simt::pictures;

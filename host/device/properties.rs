@@ -50,6 +50,8 @@ pub struct Properties {
     pub multiprocessors: u32,
     /// Bytes of the L2 cache.
     pub l2_bytes: Option<u64>,
+    /// The rates that models of time depend on; `None` on an emulator of no certain GPU.
+    pub rates: Option<DeviceRates>,
     /// Bytes of device memory; of the emulator, the limit of its options.
     pub memory_bytes: Option<u64>,
     /// Threads of a block, at most.
@@ -63,6 +65,17 @@ pub struct Properties {
     /// Bytes of shared memory of a block, static and dynamic together, for a launch that asks for more;
     /// [`Device::launch`](super::Device::launch) does the asking.
     pub max_shared_bytes_per_block: u32,
+}
+
+/// The rates of a GPU, and the size of its L1 caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceRates {
+    /// Cycles of a multiprocessor in a second, at its highest clock.
+    pub clock_hz: u64,
+    /// The peak rate of the memory.
+    pub memory_bytes_per_second: u64,
+    /// Bytes of a multiprocessor's L1 cache, shared memory included.
+    pub l1_bytes: u32,
 }
 
 impl fmt::Display for Properties {

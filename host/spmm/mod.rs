@@ -165,6 +165,17 @@ impl<E: SpmmElement> Spmm<E> {
             .collect()
     }
 
+    /// The time that the cost model predicts for a [`run`](Self::run) with so many features, and what bounds it in
+    /// words; `None` for a kernel that the model does not have, and on an emulator of no certain GPU.
+    pub fn prediction(&self, features: u32) -> Option<(Duration, &'static str)> {
+        let (kernel, epilogue) = (self.kernel_for(features), self.epilogue_of_run());
+        let reduction = self.options.reduction;
+        let found = self
+            .choices
+            .predict::<E>(kernel, features, reduction, epilogue)?;
+        Some((Duration::from_secs_f64(found.seconds), found.bound.name()))
+    }
+
     /// Time spent on planning.
     pub fn times(&self) -> PlanTimes {
         self.times
@@ -212,8 +223,7 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             self.kernel.summary(),
             match (self.options.tuning.kernel, self.kernel) {
                 (Some(_), _) => "as asked for",
-                (None, SpmmKernel::InStep) => "as rows and columns have hundreds of nonzeros",
-                (None, SpmmKernel::Narrow) => "as features are few",
+                (None, _) if self.choices.search().is_some() => "by the cost model",
                 (None, _) => "the default",
             },
         )?;

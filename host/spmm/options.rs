@@ -62,6 +62,9 @@ pub struct SpmmOptions {
     /// The number of features, the columns of X, if it is known. The plan's choices become better: whether a row
     /// order pays depends on it, and the size of tasks of a small matrix. Runs may have any other number.
     pub features: Option<u32>,
+    /// How many runs are expected. The plan looks for an order of the rows, or divides the columns into blocks, only if
+    /// so many runs gain what that costs, by its prediction. Default: 20.
+    pub runs: Option<u32>,
     /// How it is computed. Default: the plan chooses.
     pub tuning: SpmmTuning,
 }
@@ -74,7 +77,7 @@ impl SpmmOptions {
 
     setters! {
         fields { reduction: Reduction, transpose: bool, deterministic: bool, updatable: bool, tuning: SpmmTuning }
-        optional { features: u32 }
+        optional { features: u32, runs: u32 }
     }
 
     /// The same options, tuned in another way.

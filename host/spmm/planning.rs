@@ -5,9 +5,9 @@ use super::Spmm;
 use super::error::SpmmError;
 use super::items::PlannedItems;
 use super::options::{SpmmElement, SpmmOptions};
-use super::plan::cost_model::{CostModel, FeatureRow};
 use super::plan::order::{self, OrderedRows};
-use super::plan::{Choices, default_kernel, requested_kernel};
+use super::plan::search::Search;
+use super::plan::{Choices, requested_kernel};
 use super::product::task_sizes::ItemSizes;
 use super::product::tasks::divide_into_column_blocks;
 use super::values::ValueOrder;
@@ -18,7 +18,7 @@ use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::time::Instant;
 use warprow_kernels::spmm::product::{narrow, scaling};
-use warprow_kernels::spmm::{EpilogueKind, ItemKind, Reduction};
+use warprow_kernels::spmm::{ItemKind, Reduction};
 
 /// The number of features that tasks for few features are made for, if it is unknown.
 const TYPICAL_FEW_FEATURES: u32 = 4;
@@ -120,23 +120,22 @@ impl<E: SpmmElement> Spmm<E> {
         if transposes {
             a = a.transpose()?;
         }
-        let kernel = kernel.unwrap_or_else(|| default_kernel(&a.pattern, options));
-        let row = options.features.map(|features| {
-            // The epilogue changes which lanes there are, and these do not count here.
-            FeatureRow::new::<E>(features, options.reduction, EpilogueKind::Plain)
-        });
-        let mut model = CostModel::for_kernel(&a.pattern, kernel, row)?;
-        let order = options.tuning.order.or_else(|| order::default(kernel));
-        let (a, rows_in_order) = match (order, &mut model) {
-            (None, Some(model)) => OrderedRows::choose(model, a)?,
-            (order, model) => OrderedRows::reorder(order.unwrap_or_default(), model.as_mut(), a)?,
+        let mut search = Search::new::<E>(&a.pattern, kernel, options)?;
+        let order = options
+            .tuning
+            .order
+            .or_else(|| kernel.and_then(order::default));
+        let (a, rows_in_order) = match (order, &mut search) {
+            (None, Some(search)) => OrderedRows::choose(search, a)?,
+            (order, search) => OrderedRows::reorder(order.unwrap_or_default(), search.as_mut(), a)?,
         };
         let diagonal = (options.reduction == Reduction::Mean)
             .then(|| reciprocal_lengths(&a.pattern))
             .transpose()?;
+        let choices = Choices::new::<E>(&a.pattern, search, kernel, options);
+        let kernel = choices.kernel();
         let keep_order = kernel.items() == ItemKind::Teams
-            && rows_in_order.keeps_for_teams(&model, &a.pattern)?;
-        let choices = Choices::new::<E>(&a.pattern, model, kernel, options);
+            && rows_in_order.keeps_for_teams(choices.search(), &a.pattern)?;
         let a = divide_into_column_blocks(a, choices.column_blocks)?;
         let epilogue = rows_in_order.epilogue_kind(diagonal.is_some());
         let sizes = ItemSizes {

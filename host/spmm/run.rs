@@ -64,9 +64,15 @@ impl<E: SpmmElement> Spmm<E> {
     /// The kernel of a run with so many features, and what it works on.
     pub(super) fn multiplier(&self, features: u32) -> (SpmmKernel, &PlannedItems<E>) {
         match &self.narrow {
-            Some(items) if features <= narrow::MAX_FEATURES => (SpmmKernel::Narrow, items),
+            Some(items) if self.prefers_narrow(features) => (SpmmKernel::Narrow, items),
             _ => (self.kernel, &self.items),
         }
+    }
+
+    fn prefers_narrow(&self, features: u32) -> bool {
+        let epilogue = self.epilogue_of_run();
+        self.choices
+            .prefers_narrow::<E>(features, self.options.reduction, epilogue)
     }
 
     /// The lanes of a sub-warp; `None` for a kernel without that choice.

@@ -45,6 +45,9 @@ pub struct SpgemmResult<T> {
     pub computation_seconds: f64,
 }
 
+/// For each rank, the ranges of this rank's nonzeros that it has asked for.
+type EntriesByRank = Vec<Vec<Range<usize>>>;
+
 impl<T: SpgemmElement + Word> Spgemm<T> {
     /// Rank 0 sends each rank its rows of A, divided by products, and its rows of B. With a deterministic product the
     /// rows stay in the caller's order, and none is cut.
@@ -285,7 +288,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         world: &World,
         used: &[u32],
         received: &mut u64,
-    ) -> Result<(CsrMatrix<T>, Vec<Vec<Range<usize>>>)> {
+    ) -> Result<(CsrMatrix<T>, EntriesByRank)> {
         let halo = self.a.halo();
         let global: Vec<u32> = halo.global().collect();
         let mut wanted = vec![Vec::new(); world.size()];

@@ -43,7 +43,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
             self.matrix().halo().local_own(),
             self.matrix().halo().own().start,
         );
-        let source = |(&local, row): (&u32, sprs::CsVecBase<&[u32], &[T], T, u32>)| {
+        let source = |(&local, row): (&u32, sprs::CsVecViewI<'_, T, u32>)| {
             let local = local as usize;
             match own.contains(&local) {
                 true => Source::Own(self.own_row((first + local - own.start) as u32)),

@@ -3,8 +3,9 @@
 use super::driver::{Context, Stream};
 use super::{Cuda, CudaQueue, Modules, archives, driver, ptx};
 use crate::device::error::{CudaUnavailable, DriverError};
+use crate::device::profile::DeviceProfile;
 use crate::device::properties::identity;
-use crate::device::properties::{Properties, Version};
+use crate::device::properties::{DeviceRates, Properties, Version};
 use crate::device::stream::queue::Queue;
 use cust::CudaApiVersion;
 use cust::device::{Device, DeviceAttribute};
@@ -141,6 +142,9 @@ fn driver_version() -> Result<Version, DriverError> {
     Ok(Version::new(count(version.major()), count(version.minor())))
 }
 
+/// Bytes of an L1 cache that cannot be shared memory, since compute capability 8.0.
+const L1_BEYOND_SHARED: u32 = 28 << 10;
+
 /// The driver tells frequencies in kHz.
 const KHZ_PER_MHZ: u32 = 1000;
 
@@ -149,8 +153,23 @@ fn properties(device: Device) -> CudaResult<Properties> {
     use DeviceAttribute as A;
     let attribute = |attribute| device.get_attribute(attribute).map(count);
     let shared_bytes_per_block = attribute(A::MaxSharedMemoryPerBlock)?;
+    let name = device.name()?;
+    let rates = match DeviceProfile::named(&name) {
+        Some(profile) => profile.rates,
+        None => DeviceRates {
+            clock_hz: 1000 * u64::from(attribute(A::ClockRate)?),
+            // Two transfers a cycle.
+            memory_bytes_per_second: 2
+                * 1000
+                * u64::from(attribute(A::MemoryClockRate)?)
+                * u64::from(attribute(A::GlobalMemoryBusWidth)?)
+                / 8,
+            l1_bytes: attribute(A::MaxSharedMemoryPerMultiprocessor)? + L1_BEYOND_SHARED,
+        },
+    };
     Ok(Properties {
-        name: device.name()?,
+        rates: Some(rates),
+        name,
         compute_capability: Version::new(
             attribute(A::ComputeCapabilityMajor)?,
             attribute(A::ComputeCapabilityMinor)?,

@@ -2,14 +2,14 @@
 //!
 //! Nonzeros of one column read the same row of X. A cache that holds the rows of X of the columns with the most
 //! nonzeros serves the nonzeros in these columns ([`ColumnProfile`]). If rows that run at the same time share
-//! columns, it serves more ([`distinct_share`], [`locality`]); both are measured on a sample of the rows, see
+//! columns, it serves more ([`distinct_share`], [`Localities`]); both are measured on a sample of the rows, see
 //! [`reuse`].
 
 use crate::csr::DevicePattern;
 use crate::device::{Device, DeviceBuffer, optional_pointer};
 use crate::operand::OperandError;
 use warprow_kernels::spmm::plan::columns::{self, BINS};
-use warprow_kernels::spmm::plan::reuse;
+use warprow_kernels::spmm::plan::reuse::{self, MAX_WINDOW_ROWS};
 
 /// Rows that a multiprocessor works on at the same time.
 pub const NEIGHBOURS: u32 = 64;
@@ -17,18 +17,11 @@ pub const NEIGHBOURS: u32 = 64;
 /// Maximum number of windows of [`NEIGHBOURS`] rows in the sample.
 const MAX_WINDOWS: u32 = 1024;
 
-/// Maximum number of rows in a window that the L2 cache serves.
-const MAX_L2_WINDOW_ROWS: u32 = 512;
+/// Rows of the windows whose locality is measured: of neighbouring tasks, of a multiprocessor, of the L2 cache.
+const WINDOW_ROWS: [u32; 3] = [8, NEIGHBOURS, MAX_WINDOW_ROWS];
 
-/// Mean number of nonzeros in a window that the L2 cache serves.
-const L2_WINDOW_NONZEROS: u32 = 16_384;
-
-/// Maximum number of these windows in the sample: one for each multiprocessor.
-const MAX_L2_WINDOWS: u32 = 128;
-
-/// A window with more than this multiple of the mean number of nonzeros is skipped: a row with millions of nonzeros
-/// would decide alone.
-const MAX_WINDOW_FACTOR: f64 = 2.0;
+/// Maximum number of windows of each size in the sample.
+const LOCALITY_WINDOWS: [u32; 3] = [MAX_WINDOWS, MAX_WINDOWS, 128];
 
 /// A histogram of the columns of a matrix by the number of their nonzeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +75,28 @@ impl ColumnProfile {
             .sum()
     }
 
+    /// That of `columns` columns of `nonzeros` nonzeros each.
+    #[cfg(test)]
+    pub fn even(columns: u64, nonzeros: u32) -> Self {
+        let mut bins = [(0, 0); BINS];
+        if let Some(bin) = nonzeros.checked_ilog2() {
+            bins[bin as usize] = (columns, columns * u64::from(nonzeros));
+        }
+        Self { bins }
+    }
+
+    /// The number of columns that have nonzeros.
+    pub fn used(&self) -> f64 {
+        let columns: u64 = self.bins.iter().map(|(columns, _)| columns).sum();
+        columns as f64
+    }
+
+    /// An upper bound of the nonzeros of a column.
+    pub fn longest(&self) -> u64 {
+        let last = self.bins.iter().rposition(|(columns, _)| *columns > 0);
+        last.map_or(0, |bin| 1 << (bin + 1))
+    }
+
     /// The share of the nonzeros that lie in the `columns` columns with the most nonzeros, from 0 to 1. Columns of
     /// one bin count alike.
     pub fn covered(&self, columns: f64) -> f64 {
@@ -99,15 +114,6 @@ impl ColumnProfile {
     }
 }
 
-/// [`distinct_share`] of a matrix in two orders of its rows.
-#[derive(Clone, Copy, Debug)]
-pub struct DistinctShares {
-    /// In the caller's order.
-    pub given: f64,
-    /// In another order.
-    pub ordered: f64,
-}
-
 /// The distinct columns of [`NEIGHBOURS`] consecutive rows, divided by the nonzeros of these rows: 1 if they share
 /// none, and for a matrix without nonzeros. The rows are taken in `order`, if there is one. It waits for the device.
 pub fn distinct_share(
@@ -115,7 +121,7 @@ pub fn distinct_share(
     order: Option<&DeviceBuffer<u32>>,
 ) -> Result<f64, OperandError> {
     let (mut counted, mut distinct) = (0_u64, 0_u64);
-    for window in windows(a, NEIGHBOURS, u32::MAX, MAX_WINDOWS, order)? {
+    for window in windows(a, &[(NEIGHBOURS, MAX_WINDOWS)], order)?.concat() {
         counted += u64::from(window.counted);
         distinct += u64::from(window.distinct);
     }
@@ -126,33 +132,78 @@ pub fn distinct_share(
     })
 }
 
-/// The distinct columns of hundreds of consecutive rows, divided by those of as many nonzeros drawn at random from
-/// the matrix: 1 if the order of the rows does not help, and for a matrix without nonzeros. R-MAT graphs have 0.96 to
-/// 1, graphs of communities whose rows lie together 0.2 to 0.4. The rows are taken in `order`, if there is one. It
-/// waits for the device.
-pub fn locality(
-    a: &DevicePattern,
-    profile: &ColumnProfile,
-    order: Option<&DeviceBuffer<u32>>,
-) -> Result<f64, OperandError> {
-    let (mut expected, mut found) = (0.0, 0.0);
-    let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
-    let rows = (f64::from(L2_WINDOW_NONZEROS) / mean_row) as u32;
-    let rows = rows.clamp(NEIGHBOURS, MAX_L2_WINDOW_ROWS);
-    let longest = (MAX_WINDOW_FACTOR * mean_row * f64::from(rows)) as u32;
-    for window in windows(a, rows, longest, MAX_L2_WINDOWS, order)? {
-        let one_of = f64::from(reuse::sampled_one_in(window.nonzeros));
-        expected += profile.expected_distinct(f64::from(window.nonzeros)) / one_of;
-        found += f64::from(window.distinct);
+/// The distinct columns of consecutive rows, divided by those of as many nonzeros drawn at random from the matrix: 1
+/// if the order of the rows does not help.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Localities {
+    /// Of 8 rows.
+    pub near: f64,
+    /// Of [`NEIGHBOURS`] rows.
+    pub middle: f64,
+    /// Of a thousand rows. Graphs of communities whose rows lie together have 0.2 to 0.4.
+    pub far: f64,
+}
+
+impl Localities {
+    /// Of rows in an order that does not help.
+    #[cfg(test)]
+    pub const NONE: Self = Self {
+        near: 1.0,
+        middle: 1.0,
+        far: 1.0,
+    };
+
+    /// Of so many rows, between the measured numbers.
+    pub fn of(&self, rows: f64) -> f64 {
+        let logs = WINDOW_ROWS.map(|rows| f64::from(rows).log2());
+        let nodes = [
+            (0.0, 1.0),
+            (logs[0], self.near),
+            (logs[1], self.middle),
+            (logs[2], self.far),
+        ];
+        let rows = rows.max(1.0).log2();
+        let between = nodes.windows(2).find(|ends| rows <= ends[1].0);
+        between.map_or(self.far, |ends| {
+            let part = (rows - ends[0].0) / (ends[1].0 - ends[0].0);
+            ends[0].1 + part * (ends[1].1 - ends[0].1)
+        })
     }
-    Ok(if expected == 0.0 {
-        1.0
-    } else {
-        f64::min(found / expected, 1.0)
-    })
+
+    /// Measures them for the rows of a matrix in `order`, or in the matrix's own. It waits for the device.
+    pub fn measure(
+        a: &DevicePattern,
+        columns: &ColumnProfile,
+        order: Option<&DeviceBuffer<u32>>,
+    ) -> Result<Self, OperandError> {
+        let kinds: Vec<_> = WINDOW_ROWS.into_iter().zip(LOCALITY_WINDOWS).collect();
+        let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
+        let found = windows(a, &kinds, order)?;
+        let locality = |kind: usize| {
+            let (mut counted, mut distinct) = (0.0, 0.0);
+            for window in found.get(kind).into_iter().flatten() {
+                let one_of = f64::from(reuse::sampled_one_in(window.nonzeros));
+                counted += one_of * f64::from(window.counted);
+                distinct += one_of * f64::from(window.distinct);
+            }
+            let nonzeros = mean_row * f64::from(WINDOW_ROWS[kind].min(a.rows));
+            let expected = columns.expected_distinct(nonzeros) / nonzeros;
+            if counted == 0.0 {
+                1.0
+            } else {
+                (distinct / counted / expected).min(1.0)
+            }
+        };
+        Ok(Self {
+            near: locality(0),
+            middle: locality(1),
+            far: locality(2),
+        })
+    }
 }
 
 /// Consecutive rows, and what was counted of them.
+#[derive(Clone, Copy)]
 struct RowWindow {
     nonzeros: u32,
     /// The nonzeros in the sample of the columns.
@@ -161,47 +212,51 @@ struct RowWindow {
     distinct: u32,
 }
 
-/// At most `most` windows of `rows` rows in `order`, or in the matrix's own; windows of more than `longest` nonzeros
-/// are empty.
+/// For each kind a number of rows and a maximum number of windows: windows of so many rows in `order`, or in the
+/// matrix's own.
 fn windows(
     a: &DevicePattern,
-    rows: u32,
-    longest: u32,
-    most: u32,
+    kinds: &[(u32, u32)],
     order: Option<&DeviceBuffer<u32>>,
-) -> Result<Vec<RowWindow>, OperandError> {
+) -> Result<Vec<Vec<RowWindow>>, OperandError> {
     if a.nonzeros() == 0 {
         return Ok(vec![]);
     }
-    let count = a.rows.div_ceil(rows).min(most);
-    let mut counts = a.device().uninitialized::<u32>(3 * count as usize)?;
-    let order = optional_pointer(order);
-    let (row_ptr, col_idx) = (a.row_ptr.read_only(), a.col_idx.read_only());
-    let arguments = (
-        a.rows,
-        rows,
-        longest,
-        row_ptr,
-        col_idx,
-        order,
-        counts.mutable(),
-    );
-    // SAFETY: row pointers and columns are those of one matrix, which has a nonzero and so a row; columns are below
-    // `a.cols`, so none is `u32::MAX`; `order` is a permutation of the rows; `counts` has three numbers for each
-    // window.
-    unsafe {
-        a.device()
-            .launch(&reuse::count_distinct(), reuse::launch(count), arguments)?
-    };
-    let windows = counts.download()?;
-    Ok(windows
-        .chunks_exact(3)
-        .map(|window| RowWindow {
-            nonzeros: window[0],
-            counted: window[1],
-            distinct: window[2],
-        })
-        .collect())
+    let counts: Vec<u32> = kinds
+        .iter()
+        .map(|&(rows, most)| a.rows.div_ceil(rows).min(most))
+        .collect();
+    let all: usize = counts.iter().map(|&count| count as usize).sum();
+    let mut found = a.device().uninitialized::<u32>(3 * all)?;
+    let mut first = 0;
+    for (&(rows, _), &count) in kinds.iter().zip(&counts) {
+        let (row_ptr, col_idx) = (a.row_ptr.read_only(), a.col_idx.read_only());
+        let arguments = (
+            a.rows,
+            rows,
+            u32::MAX,
+            row_ptr,
+            col_idx,
+            optional_pointer(order),
+            found.mutable().offset(3 * first),
+        );
+        // SAFETY: row pointers and columns are those of one matrix, which has a nonzero and so a row; columns are below
+        // `a.cols`, so none is `u32::MAX`; `order` is a permutation of the rows; `found` has three numbers for each
+        // window.
+        unsafe {
+            a.device()
+                .launch(&reuse::count_distinct(), reuse::launch(count), arguments)?
+        };
+        first += count as usize;
+    }
+    let numbers = found.download()?;
+    let mut windows = numbers.chunks_exact(3).map(|window| RowWindow {
+        nonzeros: window[0],
+        counted: window[1],
+        distinct: window[2],
+    });
+    let of_kind = |&count: &u32| windows.by_ref().take(count as usize).collect();
+    Ok(counts.iter().map(of_kind).collect())
 }
 
 #[cfg(test)]
@@ -245,9 +300,30 @@ mod tests {
     fn locality_of(a: &CsMatI<f32, u32, u32>) -> f64 {
         let device = Device::emulator(EmulatorOptions::default());
         let a = DeviceCsr::upload(&device, a.view()).unwrap();
-        let pattern = a.pattern();
-        let profile = ColumnProfile::measure(&device, pattern.cols, &pattern.col_idx).unwrap();
-        locality(pattern, &profile, None).unwrap()
+        let a = a.pattern();
+        let columns = ColumnProfile::measure(&device, a.cols, &a.col_idx).unwrap();
+        Localities::measure(a, &columns, None).unwrap().far
+    }
+
+    #[test]
+    fn the_locality_of_a_number_of_rows_is_between_those_that_were_measured() {
+        let locality = Localities {
+            near: 0.8,
+            middle: 0.5,
+            far: 0.1,
+        };
+        for (rows, wanted) in [
+            (0.0, 1.0),
+            (1.0, 1.0),
+            (8.0, 0.8),
+            (64.0, 0.5),
+            (256.0, 0.3),
+            (1024.0, 0.1),
+            (1e9, 0.1),
+        ] {
+            let found = locality.of(rows);
+            assert!((found - wanted).abs() < 1e-9, "{rows} rows: {found}");
+        }
     }
 
     #[test]
@@ -266,10 +342,10 @@ mod tests {
     }
 
     #[test]
-    fn hubs_alone_make_no_locality() {
+    fn hubs_alone_make_little_locality() {
         let a = generate::rmat::<f32>(20_000, 160_000, [0.57, 0.19, 0.19, 0.05], 1).unwrap();
         let found = locality_of(&a);
-        assert!(found > 0.95, "{found}");
+        assert!(found > 0.7, "{found}");
         assert_eq!(locality_of(&CsMatI::zero((5, 5))), 1.0);
         assert_eq!(locality_of(&CsMatI::zero((0, 5))), 1.0);
     }

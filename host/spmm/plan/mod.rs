@@ -1,29 +1,32 @@
 //! What a plan decides: the kernel, the order of the rows, blocks of columns, lanes, and the size of tasks.
 //!
-//! What the caller asks for in [`SpmmOptions`] counts first; the [`cost_model`] decides the rest, from the matrix's
-//! [`locality`]. docs/architecture.md draws the way of a matrix through these files.
+//! What the caller asks for in [`SpmmOptions`] counts first. A [`search`] decides the rest: it takes the candidate with
+//! the least time that the [`cost_model`] predicts from the matrix's [`statistics`]. docs/architecture.md draws the way of a matrix through these files.
 
 pub mod cost_model;
 pub mod locality;
 pub mod order;
 pub mod row_keys;
+pub mod search;
+pub mod statistics;
 
 use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions};
 use crate::spmm::product::task_sizes::{self, ResidentTasks};
-use cost_model::{CACHE_LINE, CostModel, FeatureRow};
+use cost_model::candidate::{Candidate, FeatureRow, Prediction};
+use search::Search;
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 use warprow_kernels::spmm::product::{narrow, vector};
 use warprow_kernels::spmm::{EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel};
 
-/// Mean number of nonzeros of a row from which on the default kernel is
-/// [`in_step`](warprow_kernels::spmm::product::in_step).
-const MIN_LONG_ROW: u64 = 256;
+/// [Locality](locality::Localities::far) below which consecutive rows share their columns.
+const SHARING_BELOW: f64 = 0.6;
 
-/// Mean number of nonzeros of a column from which on it is `in_step`: with so few columns no row is so long that the
-/// device waits for the block that takes it.
-const MIN_LONG_COLUMN: u64 = 128;
+/// Rows of a task of a matrix whose consecutive rows share their columns.
+const ROWS_OF_SHARING_TASK: f64 = 8.0;
 
 /// The kernel that the caller asks for, if it can do what else is asked for.
 pub fn requested_kernel<E: SpmmElement>(
@@ -53,15 +56,11 @@ pub fn requested_kernel<E: SpmmElement>(
     })
 }
 
-/// The kernel for a matrix if the caller asks for none.
-pub fn default_kernel(a: &DevicePattern, options: SpmmOptions) -> SpmmKernel {
-    let knows_caches = a.device().properties().l2_bytes.is_some();
-    let may_run_in_step = knows_caches && !options.reduction.is_extremum();
+/// The kernel on a device whose rates are unknown, if the caller asks for none.
+pub fn default_kernel(options: SpmmOptions) -> SpmmKernel {
     let has_few_features = (1..=narrow::MAX_FEATURES).contains(&options.features.unwrap_or(0));
     if has_few_features && !asks_for_tasks(options) {
         SpmmKernel::Narrow
-    } else if may_run_in_step && has_long_rows(a.rows, a.cols, a.nonzeros()) {
-        SpmmKernel::InStep
     } else {
         SpmmKernel::Vector
     }
@@ -74,11 +73,6 @@ fn asks_for_tasks(options: SpmmOptions) -> bool {
         || options.tuning.column_blocks.is_some()
 }
 
-fn has_long_rows(rows: u32, cols: u32, nonzeros: u32) -> bool {
-    let mean_is = |least, count: u32| u64::from(nonzeros) >= least * u64::from(count.max(1));
-    mean_is(MIN_LONG_ROW, rows) && mean_is(MIN_LONG_COLUMN, cols)
-}
-
 /// What a plan decides beside the kernel and the order of the rows.
 #[derive(Clone, Debug)]
 pub struct Choices {
@@ -86,35 +80,128 @@ pub struct Choices {
     pub column_blocks: u32,
     /// The lanes that the caller asks for.
     requested_lanes: Option<u32>,
-    /// For kernels on tasks or teams, on a device whose caches are known.
-    model: Option<CostModel>,
-    /// Whether the kernel works on tasks; only then it has these choices.
-    has_tasks: bool,
+    /// For kernels with choices, on a device whose rates are known.
+    search: Option<Search>,
+    kernel: SpmmKernel,
+    /// The prediction for the features that were planned for.
+    prediction: Option<Prediction>,
+    /// What runs have found out.
+    lanes: Remembered<Option<u32>>,
+    prefers_narrow: Remembered<bool>,
+}
+
+/// What was found for numbers of features and epilogues: a run of a small product takes less time than a prediction.
+#[derive(Clone, Debug)]
+struct Remembered<V>(Arc<Mutex<Vec<(u32, EpilogueKind, V)>>>);
+
+impl<V> Default for Remembered<V> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<V: Copy> Remembered<V> {
+    fn find(&self, features: u32, epilogue: EpilogueKind, compute: impl FnOnce() -> V) -> V {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known
+            .iter()
+            .find(|known| (known.0, known.1) == (features, epilogue));
+        if let Some(&(.., value)) = found {
+            return value;
+        }
+        let value = compute();
+        known.push((features, epilogue, value));
+        value
+    }
 }
 
 impl Choices {
-    /// Decides for a matrix that is in its order of rows, and in one block of columns.
+    /// Decides for a matrix that is in its order of rows, and in one block of columns. `kernel` is the one that the
+    /// caller asks for.
     pub fn new<E: SpmmElement>(
         a: &DevicePattern,
-        model: Option<CostModel>,
-        kernel: SpmmKernel,
+        search: Option<Search>,
+        kernel: Option<SpmmKernel>,
         options: SpmmOptions,
     ) -> Self {
-        let has_tasks = kernel.items() == ItemKind::Tasks;
+        let choice = search.as_ref().map(Search::choose);
+        let chosen =
+            choice.map_or_else(|| default_kernel(options), |choice| choice.candidate.kernel);
+        let kernel = kernel.unwrap_or(chosen);
         let is_own_sum = size_of::<E>() == size_of::<E::Sum>();
-        let may_have_blocks = has_tasks && is_own_sum && !options.reduction.is_extremum();
+        let has_tasks = kernel.items() == ItemKind::Tasks;
         let column_blocks = match options.tuning.column_blocks {
-            _ if !may_have_blocks => 1,
+            _ if !has_tasks || !is_own_sum || options.reduction.is_extremum() => 1,
             // A block has at least one column.
             Some(blocks) => blocks.clamp(1, a.cols.max(1)),
-            None => model.as_ref().map_or(1, CostModel::best_column_blocks),
+            None => choice
+                .map_or(1, |choice| choice.candidate.blocks)
+                .min(a.cols.max(1)),
         };
         Self {
             column_blocks,
             requested_lanes: options.tuning.lanes,
-            model,
-            has_tasks,
+            search,
+            kernel,
+            prediction: choice.map(|choice| choice.prediction),
+            lanes: Remembered::default(),
+            prefers_narrow: Remembered::default(),
         }
+    }
+
+    /// What it was chosen by, if the device's rates are known.
+    pub fn search(&self) -> &Option<Search> {
+        &self.search
+    }
+
+    /// The kernel for the features that were planned for.
+    pub fn kernel(&self) -> SpmmKernel {
+        self.kernel
+    }
+
+    /// Whether `narrow` is the better kernel for a run with so many features.
+    pub fn prefers_narrow<E: SpmmElement>(
+        &self,
+        features: u32,
+        reduction: Reduction,
+        epilogue: EpilogueKind,
+    ) -> bool {
+        if features > narrow::MAX_FEATURES {
+            return false;
+        }
+        self.prefers_narrow.find(features, epilogue, || {
+            let row = FeatureRow::new::<E>(features, reduction, epilogue);
+            match (&self.search, row.narrow()) {
+                (_, None) => false,
+                (None, Some(_)) => true,
+                (Some(search), Some(narrow)) => {
+                    let other = self.candidate(row, search);
+                    search.predict(&narrow).seconds < search.predict(&other).seconds
+                }
+            }
+        })
+    }
+
+    /// What a run with a row of X takes, if it is not `narrow`.
+    fn candidate(&self, row: FeatureRow, search: &Search) -> Candidate {
+        if self.kernel == SpmmKernel::InStep {
+            return row.in_step();
+        }
+        row.vector(search.lanes(row, self.column_blocks), self.column_blocks)
+    }
+
+    /// The predicted time of a run with so many features by a kernel; `None` if the device's rates are unknown.
+    pub fn predict<E: SpmmElement>(
+        &self,
+        kernel: SpmmKernel,
+        features: u32,
+        reduction: Reduction,
+        epilogue: EpilogueKind,
+    ) -> Option<Prediction> {
+        let search = self.search.as_ref()?;
+        let row = FeatureRow::new::<E>(features, reduction, epilogue);
+        let narrow = row.narrow().filter(|_| kernel == SpmmKernel::Narrow);
+        Some(search.predict(&narrow.unwrap_or_else(|| self.candidate(row, search))))
     }
 
     /// Whether runs with few features have a kernel of their own: the caller has left the kernel and its work to the
@@ -129,7 +216,10 @@ impl Choices {
 
     /// Maximum number of steps of a task, if the matrix's locality sets one.
     pub fn max_task_size(&self) -> Option<u32> {
-        self.model.as_ref().and_then(CostModel::max_task_size)
+        let statistics = &self.search.as_ref()?.statistics;
+        let row_steps = statistics.mean_row() + f64::from(ROW_STEPS);
+        let size = (ROWS_OF_SHARING_TASK * row_steps) as u32;
+        (statistics.locality.far < SHARING_BELOW).then_some(size)
     }
 
     /// The tasks that the device runs at the same time, if the number of features is planned for, the matrix is in
@@ -179,47 +269,32 @@ impl Choices {
         reduction: Reduction,
         epilogue: EpilogueKind,
     ) -> Option<u32> {
-        if !self.has_tasks {
+        if self.kernel.items() != ItemKind::Tasks {
             return None;
         }
-        let row = FeatureRow::new::<E>(features, reduction, epilogue);
-        let counts = row.lane_counts(self.column_blocks);
-        let wanted = self.requested_lanes.unwrap_or_else(|| match &self.model {
-            Some(model) => model.best_lanes(row, self.column_blocks),
-            None => row.lanes_of_whole_row(counts),
-        });
-        counts.at_most(wanted)
+        self.lanes.find(features, epilogue, || {
+            let row = FeatureRow::new::<E>(features, reduction, epilogue);
+            let counts = row.lane_counts(self.column_blocks);
+            let wanted = self.requested_lanes.unwrap_or_else(|| match &self.search {
+                Some(search) => search.lanes(row, self.column_blocks),
+                None => row.lanes_of_whole_row(self.column_blocks),
+            });
+            counts.at_most(wanted)
+        })
     }
 }
 
 impl fmt::Display for Choices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(model) = &self.model {
-            let hits = |blocks| 100.0 * model.l2_hit_rate(CACHE_LINE, blocks);
-            write!(
-                f,
-                "; the L2 cache holds the 128-byte tiles of X of {:.0} % of the nonzeros",
-                hits(1)
-            )?;
-            if self.column_blocks > 1 {
-                write!(f, ", of {:.0} % block by block", hits(self.column_blocks))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::has_long_rows;
-
-    #[test]
-    fn rows_are_taken_in_step_where_rows_and_columns_have_hundreds_of_nonzeros() {
-        assert!(has_long_rows(4_267, 4_267, 2_135_822));
-        assert!(has_long_rows(132_534, 132_534, 79_122_504));
-        assert!(!has_long_rows(1_569_960, 1_569_960, 264_339_468));
-        assert!(!has_long_rows(1, 1_000_000, 1_000_000), "one long row");
-        assert!(!has_long_rows(1_000_000, 1, 1_000_000), "one long column");
-        assert!(!has_long_rows(0, 0, 0));
+        let Some(prediction) = &self.prediction else {
+            return Ok(());
+        };
+        write!(
+            f,
+            "; predicted: {:.4} ms, bound by {}, {:.0} % of the tiles of X from memory",
+            prediction.seconds * 1e3,
+            prediction.bound.name(),
+            100.0 * prediction.l2_misses
+        )
     }
 }

@@ -1,8 +1,8 @@
 //! The order of a matrix's rows in a plan: the caller's, one that the caller asks for, or clusters if they pay.
 
-use super::cost_model::CostModel;
-use super::locality::{DistinctShares, distinct_share};
+use super::locality::{Localities, distinct_share};
 use super::row_keys::{first_columns, frequent_columns, labels, longest_first, sorted};
+use super::search::Search;
 use crate::csr::{DevicePattern, ReorderedPattern, gather, number};
 use crate::device::DeviceBuffer;
 use crate::spmm::error::SpmmError;
@@ -52,15 +52,15 @@ pub struct OrderedRows {
     original: Option<DeviceBuffer<u32>>,
     /// The device's time for the search; `None` if there was none, and on the emulator.
     time: Option<Duration>,
-    /// In the caller's order and in clusters, if the cost model compared them.
-    distinct: Option<DistinctShares>,
+    /// The localities of 64 rows in the caller's order and in clusters, if both were compared.
+    compared: Option<[f64; 2]>,
 }
 
 impl OrderedRows {
-    /// Puts the rows of a matrix into an order, and has the cost model measure its locality.
+    /// Puts the rows of a matrix into an order, and tells the search its locality.
     pub fn reorder(
         order: RowOrder,
-        model: Option<&mut CostModel>,
+        search: Option<&mut Search>,
         a: ReorderedPattern,
     ) -> Result<(ReorderedPattern, Self), SpmmError> {
         let timer = a.pattern.device().start_timer()?;
@@ -70,37 +70,36 @@ impl OrderedRows {
             ..Self::given()
         };
         if let Some(original) = rows_in(order, &a.pattern)? {
+            if let Some(search) = search {
+                let given = &search.statistics;
+                let locality = Localities::measure(&a.pattern, &given.columns, Some(&original))?;
+                search.statistics = given.ordered(locality);
+            }
             a = a.permute_rows(&original)?;
             ordered.original = Some(original);
             ordered.time = timer.stop()?;
-        }
-        if let Some(model) = model {
-            model.measure_locality(&a.pattern)?;
         }
         Ok((a, ordered))
     }
 
     /// Puts the rows of a matrix into clusters if that pays by the cost model.
     pub fn choose(
-        model: &mut CostModel,
+        search: &mut Search,
         a: ReorderedPattern,
     ) -> Result<(ReorderedPattern, Self), SpmmError> {
-        model.measure_locality(&a.pattern)?;
-        if !model.order_may_pay() {
+        if !search.order_may_pay() {
             return Ok((a, Self::given()));
         }
         let timer = a.pattern.device().start_timer()?;
         let mut a = a;
         let mut ordered = Self::given();
         if let Some(original) = rows_in(RowOrder::Clustered, &a.pattern)? {
-            let distinct = DistinctShares {
-                given: distinct_share(&a.pattern, None)?,
-                ordered: distinct_share(&a.pattern, Some(&original))?,
-            };
-            ordered.distinct = Some(distinct);
-            let locality = model.locality_in(&a.pattern, &original)?;
-            if model.order_pays(distinct, locality) {
-                model.set_locality(locality);
+            let given = &search.statistics;
+            let locality = Localities::measure(&a.pattern, &given.columns, Some(&original))?;
+            ordered.compared = Some([given.locality.middle, locality.middle]);
+            let clustered = given.ordered(locality);
+            if search.gain(&clustered) > 0.0 {
+                search.statistics = clustered;
                 a = a.permute_rows(&original)?;
                 ordered.order = RowOrder::Clustered;
                 ordered.original = Some(original);
@@ -114,19 +113,17 @@ impl OrderedRows {
     /// It may wait for the device.
     pub fn keeps_for_teams(
         &self,
-        model: &Option<CostModel>,
+        search: &Option<Search>,
         a: &DevicePattern,
     ) -> Result<bool, SpmmError> {
         if self.original.is_some() {
             return Ok(true);
         }
-        if a.nonzeros() == 0 || model.as_ref().is_none_or(CostModel::any_rows_share) {
+        let any_rows_share = |search: &Search| search.statistics.any_rows_share();
+        if a.nonzeros() == 0 || search.as_ref().is_none_or(any_rows_share) {
             return Ok(false);
         }
-        let given = match self.distinct {
-            Some(shares) => shares.given,
-            None => distinct_share(a, None)?,
-        };
+        let given = distinct_share(a, None)?;
         Ok(given < MAX_SHARE_OF_KEPT_ORDER * distinct_share(a, Some(&longest_first(a)?))?)
     }
 
@@ -135,7 +132,7 @@ impl OrderedRows {
             order: RowOrder::Given,
             original: None,
             time: None,
-            distinct: None,
+            compared: None,
         }
     }
 
@@ -166,15 +163,16 @@ impl OrderedRows {
 
 impl fmt::Display for OrderedRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.original.is_none() && self.distinct.is_none() {
+        if self.original.is_none() && self.compared.is_none() {
             return Ok(());
         }
         write!(f, ", the rows in the order {}", self.order.name())?;
-        if let Some(DistinctShares { given, ordered }) = self.distinct {
-            let (given, clustered) = (100.0 * given, 100.0 * ordered);
+        if let Some(compared) = self.compared {
+            let [given, clustered] = compared.map(|locality| 100.0 * locality);
             write!(
                 f,
-                ", as the columns of 64 rows are {given:.0} % different in the given one, {clustered:.0} % in clusters"
+                ", as 64 rows have {given:.0} % of the distinct columns of rows at random in the given one, {clustered:.0} % in \
+                 clusters"
             )?;
         }
         match self.time {
@@ -188,56 +186,73 @@ impl fmt::Display for OrderedRows {
 mod tests {
     use super::*;
     use crate::csr::DeviceCsr;
-    use crate::device::{Device, EmulatorOptions};
+    use crate::device::{Device, DeviceProfile, EmulatorOptions};
     use crate::generate::{self, Communities};
+    use crate::spmm::options::SpmmOptions;
 
-    /// What is chosen for 2000 rows of 20 nonzeros with 85 % of them in communities, and an L2 cache of so many lines.
-    fn chosen(shuffled: bool, lines: u64) -> OrderedRows {
+    /// An H200 with an L2 cache of so many bytes, and a memory that is slow, so that an order of few rows pays.
+    fn device(l2_bytes: u64) -> Device {
+        let mut profile = DeviceProfile::h200();
+        profile.hardware.l2_bytes = l2_bytes;
+        profile.rates.memory_bytes_per_second /= 1000;
+        Device::emulator_of(&profile, EmulatorOptions::default())
+    }
+
+    /// What is chosen for 2000 rows of 20 nonzeros with 85 % of them in communities, for so many runs.
+    fn chosen(shuffled: bool, l2_bytes: u64, runs: u32) -> OrderedRows {
         let communities = Communities {
             sizes: 40..=160,
             inside: 0.85,
             shuffled,
         };
         let a = generate::communities::<f32>(2000, 40_000, &communities, 1).unwrap();
-        let device = Device::emulator(EmulatorOptions::default());
+        let device = device(l2_bytes);
         let a = DeviceCsr::upload(&device, a.view()).unwrap();
-        let mut model = CostModel::for_cache(a.pattern(), lines * LINE_BYTES).unwrap();
-        OrderedRows::choose(&mut model, ReorderedPattern::new(a.pattern()))
+        let options = SpmmOptions::new().features(64).runs(runs);
+        let search = Search::new::<f32>(a.pattern(), None, options).unwrap();
+        let pattern = ReorderedPattern::new(a.pattern());
+        OrderedRows::choose(&mut search.unwrap(), pattern)
             .unwrap()
             .1
     }
 
-    const LINE_BYTES: u64 = 128;
+    const SMALL_CACHE: u64 = 64 << 10;
 
     #[test]
     fn shuffled_communities_are_put_together_if_the_cache_is_too_small_for_x() {
-        let ordered = chosen(true, 300);
+        let ordered = chosen(true, SMALL_CACHE, 100);
         assert_eq!(ordered.order(), RowOrder::Clustered, "{ordered}");
-        assert!(ordered.to_string().contains("in clusters"), "{ordered}");
+        assert!(ordered.to_string().contains("clusters"), "{ordered}");
     }
 
     #[test]
     fn rows_that_are_together_stay_where_they_are() {
-        let ordered = chosen(false, 300);
+        let ordered = chosen(false, SMALL_CACHE, 100);
         assert_eq!(ordered.order(), RowOrder::Given, "{ordered}");
-        assert!(ordered.to_string().contains("in clusters"), "{ordered}");
+    }
+
+    #[test]
+    fn no_order_is_looked_for_that_so_few_runs_cannot_pay_back() {
+        let ordered = chosen(true, SMALL_CACHE, 1);
+        assert_eq!(ordered.order(), RowOrder::Given);
+        assert_eq!(ordered.to_string(), "", "nothing was compared");
     }
 
     #[test]
     fn rows_without_nonzeros_are_in_no_order_to_keep() {
-        let device = Device::emulator(EmulatorOptions::default());
+        let device = device(SMALL_CACHE);
         for shape in [(0, 0), (0, 4), (4, 0), (9, 9)] {
             let a = DeviceCsr::upload(&device, sprs::CsMatI::<f32, u32, u32>::zero(shape).view());
             let a = a.unwrap();
-            let model = CostModel::for_cache(a.pattern(), LINE_BYTES).unwrap();
-            let keeps = OrderedRows::given().keeps_for_teams(&Some(model), a.pattern());
+            let search = Search::new::<f32>(a.pattern(), None, SpmmOptions::new()).unwrap();
+            let keeps = OrderedRows::given().keeps_for_teams(&search, a.pattern());
             assert!(!keeps.unwrap(), "{shape:?}");
         }
     }
 
     #[test]
     fn nothing_is_looked_for_if_the_cache_holds_x() {
-        let ordered = chosen(true, 30_000);
+        let ordered = chosen(true, 64 << 20, 100);
         assert_eq!(ordered.order(), RowOrder::Given);
         assert_eq!(ordered.to_string(), "");
     }

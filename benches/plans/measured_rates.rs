@@ -8,7 +8,7 @@ use warprow::{DeviceCsr, Spmm, SpmmOptions, generate};
 
 /// The rates; null on the emulator.
 #[derive(Debug, Serialize)]
-pub struct DeviceRates {
+pub struct MeasuredRates {
     bench: &'static str,
     line: &'static str,
     multiprocessors: u32,
@@ -20,7 +20,7 @@ pub struct DeviceRates {
 }
 
 /// Measures them.
-pub fn measure_all(device: &Device) -> anyhow::Result<DeviceRates> {
+pub fn measure_all(device: &Device) -> anyhow::Result<MeasuredRates> {
     let floor = Floor::of(device)?;
     let effort = Effort::of(9);
     let copies = [1, 4, 16, 32, 64, 256, 1024, 4096].map(|mib: u64| mib << 20);
@@ -35,7 +35,7 @@ pub fn measure_all(device: &Device) -> anyhow::Result<DeviceRates> {
     let mut y = device.zeros::<f32>(64 * 32)?;
     let launch = measure(device, effort, || plan.run(&x, 32, &mut y))?;
     let properties = device.properties();
-    Ok(DeviceRates {
+    Ok(MeasuredRates {
         bench: "plans",
         line: "device",
         multiprocessors: properties.multiprocessors,

@@ -1,0 +1,188 @@
+//! What a plan chooses from, as the cost model sees it.
+
+use crate::spmm::options::SpmmElement;
+use warprow_kernels::spmm::product::{in_step, narrow, teams, vector};
+use warprow_kernels::spmm::{EpilogueKind, LaunchShape, Reduction, SpmmKernel};
+
+/// A row of X, and the tiles in which the kernels can load it.
+#[derive(Clone, Copy, Debug)]
+pub struct FeatureRow {
+    features: u32,
+    element_bytes: u32,
+    /// Elements that a lane of `vector` loads at a time.
+    load_width: u32,
+    /// The lanes that a sub-warp may have, where A is in one block of columns.
+    lanes_of_one_block: vector::LaneCounts,
+    /// The same where A is in several blocks; the kernels for the first block have these too.
+    lanes_of_blocks: vector::LaneCounts,
+    /// Elements of a tile of `in_step`.
+    in_step_tile: u32,
+    /// Lanes of `narrow` for a nonzero.
+    narrow_lanes: u32,
+}
+
+impl FeatureRow {
+    /// A row of `features` elements, at least 1, for a reduction and an epilogue of A's rows.
+    pub fn new<E: SpmmElement>(
+        features: u32,
+        reduction: Reduction,
+        epilogue: EpilogueKind,
+    ) -> Self {
+        let features = features.max(1);
+        let lanes = |epilogue| vector::lanes::<E>(features, reduction, epilogue);
+        let shape = LaunchShape {
+            rows: 1,
+            items: 1,
+            cols: 1,
+            features,
+            lanes: 32,
+            row_starts: 0,
+        };
+        // Each warp of a block has a tile in shared memory.
+        let part_bytes = in_step::launch::<E>(shape, reduction, epilogue).shared_bytes;
+        let chunk = narrow::nonzeros_of_chunk::<E>(features, reduction);
+        Self {
+            features,
+            element_bytes: size_of::<E>() as u32,
+            load_width: vector::width::<E>(features, reduction),
+            lanes_of_one_block: lanes(epilogue),
+            lanes_of_blocks: lanes(EpilogueKind::Added),
+            in_step_tile: part_bytes / (teams::WARPS * size_of::<E::Sum>() as u32),
+            narrow_lanes: 32 * narrow::LOADS as u32 / chunk.max(1),
+        }
+    }
+
+    /// Its elements.
+    pub fn features(self) -> u32 {
+        self.features
+    }
+
+    /// Bytes of the row.
+    pub fn bytes(self) -> f64 {
+        f64::from(self.features) * f64::from(self.element_bytes)
+    }
+
+    /// The lanes that a sub-warp may have, where A is in `blocks` blocks of columns.
+    pub fn lane_counts(self, blocks: u32) -> vector::LaneCounts {
+        if blocks > 1 {
+            self.lanes_of_blocks
+        } else {
+            self.lanes_of_one_block
+        }
+    }
+
+    /// The fewest of these lanes whose tile is the whole row, or the most that there are.
+    pub fn lanes_of_whole_row(self, blocks: u32) -> u32 {
+        let counts = self.lane_counts(blocks);
+        let is_whole = |&lanes: &u32| self.tile(lanes, blocks) >= self.features;
+        let lanes = counts.iter().find(is_whole);
+        lanes.or(counts.iter().last()).unwrap_or(8)
+    }
+
+    /// Elements of a tile of `vector`.
+    fn tile(self, lanes: u32, blocks: u32) -> u32 {
+        // The kernels for further blocks have no loads of two elements.
+        let width = match self.load_width {
+            2 if blocks > 1 => 1,
+            width => width,
+        };
+        lanes * width * vector::passes(lanes, width)
+    }
+
+    /// `vector` with sub-warps of so many lanes.
+    pub fn vector(self, lanes: u32, blocks: u32) -> Candidate {
+        Candidate {
+            kernel: SpmmKernel::Vector,
+            row: self,
+            lanes,
+            tile: self.tile(lanes, blocks),
+            blocks,
+        }
+    }
+
+    /// `in_step`.
+    pub fn in_step(self) -> Candidate {
+        Candidate {
+            kernel: SpmmKernel::InStep,
+            row: self,
+            lanes: self
+                .in_step_tile
+                .div_ceil(4)
+                .next_power_of_two()
+                .clamp(8, 32),
+            tile: self.in_step_tile,
+            blocks: 1,
+        }
+    }
+
+    /// `narrow`; `None` if it does not take so many features.
+    pub fn narrow(self) -> Option<Candidate> {
+        (self.features <= narrow::MAX_FEATURES).then_some(Candidate {
+            kernel: SpmmKernel::Narrow,
+            row: self,
+            lanes: self.narrow_lanes,
+            tile: self.features,
+            blocks: 1,
+        })
+    }
+}
+
+/// A kernel with its choices.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
+    /// The kernel: `vector`, `in_step` or `narrow`.
+    pub kernel: SpmmKernel,
+    /// The row of X.
+    pub row: FeatureRow,
+    /// Lanes that take a nonzero together.
+    pub lanes: u32,
+    /// Elements of a tile.
+    pub tile: u32,
+    /// Blocks of columns.
+    pub blocks: u32,
+}
+
+/// What bounds a time the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Bytes from and to the memory.
+    Memory,
+    /// Bytes from the L2 cache.
+    L2,
+    /// Bytes from the L1 cache.
+    L1,
+    /// Instructions.
+    Instructions,
+    /// Latency: too few warps are resident.
+    Latency,
+    /// The longest row, when all others have ended.
+    LongestRow,
+    /// The launches.
+    Launches,
+}
+
+impl Bound {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory bandwidth",
+            Self::L2 => "L2 bandwidth",
+            Self::L1 => "L1 bandwidth",
+            Self::Instructions => "instructions",
+            Self::Latency => "latency",
+            Self::LongestRow => "the longest row",
+            Self::Launches => "launches",
+        }
+    }
+}
+
+/// A predicted time.
+#[derive(Clone, Copy, Debug)]
+pub struct Prediction {
+    /// Seconds of a run.
+    pub seconds: f64,
+    /// What takes most of it.
+    pub bound: Bound,
+    /// The share of the nonzeros whose tile of X comes from memory.
+    pub l2_misses: f64,
+}

@@ -1,0 +1,115 @@
+//! Tests of the search: every choice is made for some matrix, on an emulated H200.
+
+use super::*;
+use crate::device::{Device, DeviceProfile, EmulatorOptions};
+use crate::spmm::options::SpmmTuning;
+use crate::spmm::plan::locality::ColumnProfile;
+use warprow_kernels::spmm::Reduction;
+
+/// A square matrix whose rows and columns have `mean_row` nonzeros each.
+fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
+    Statistics {
+        rows,
+        cols: rows,
+        nonzeros: rows * mean_row,
+        longest_row: 2 * mean_row,
+        columns: ColumnProfile::even(rows.into(), mean_row),
+        locality,
+        is_ordered: false,
+    }
+}
+
+fn search(statistics: Statistics, options: SpmmOptions) -> Search {
+    let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
+    let model = CostModel::of(&device).unwrap();
+    let kernel = options.tuning.kernel;
+    Search::of::<f32>(model, statistics, kernel, options)
+}
+
+/// The kernel, the lanes and the blocks of columns for a matrix.
+fn chosen(statistics: Statistics, options: SpmmOptions) -> (SpmmKernel, u32, u32) {
+    let candidate = search(statistics, options).choose().candidate;
+    (candidate.kernel, candidate.lanes, candidate.blocks)
+}
+
+fn features(features: u32) -> SpmmOptions {
+    SpmmOptions::new().features(features)
+}
+
+#[test]
+fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
+    use SpmmKernel::{InStep, Narrow, Vector};
+    let random = Localities::NONE;
+    for (rows, mean_row, locality, wide, wanted) in [
+        (8_000, 500, random, 128, (InStep, 16, 1)),
+        (200_000, 6, random, 8, (Narrow, 2, 1)),
+        (200_000, 20, random, 32, (Vector, 8, 1)),
+        (400_000, 15, BEST_CLUSTERS, 33, (Vector, 16, 1)),
+        (1_000_000, 10, BEST_CLUSTERS, 256, (Vector, 32, 1)),
+        (1_000_000, 60, random, 64, (Vector, 8, 4)),
+    ] {
+        let found = chosen(even(rows, mean_row, locality), features(wide));
+        assert_eq!(found, wanted, "{rows} rows of {mean_row}, {wide} features");
+    }
+}
+
+#[test]
+fn what_the_caller_asks_for_is_not_chosen_otherwise() {
+    let a = || even(8_000, 500, Localities::NONE);
+    let tuned = |tuning| chosen(a(), features(128).tuning(tuning));
+    let vector = tuned(SpmmTuning::new().kernel(SpmmKernel::Vector));
+    assert_eq!(vector.0, SpmmKernel::Vector);
+    assert_eq!(tuned(SpmmTuning::new().lanes(32)).0, SpmmKernel::Vector);
+    assert_eq!(tuned(SpmmTuning::new().lanes(32)).1, 32);
+    let in_step = chosen(
+        even(200_000, 6, Localities::NONE),
+        features(8).tuning(SpmmTuning::new().kernel(SpmmKernel::InStep)),
+    );
+    assert_eq!(in_step.0, SpmmKernel::InStep);
+    let maximum = chosen(a(), features(128).reduction(Reduction::Max));
+    assert_eq!((maximum.0, maximum.2), (SpmmKernel::Vector, 1));
+}
+
+#[test]
+fn more_runs_never_have_fewer_blocks_and_one_run_has_one() {
+    let blocks = |runs| {
+        let a = even(1_000_000, 60, Localities::NONE);
+        chosen(a, features(64).runs(runs)).2
+    };
+    assert_eq!((blocks(1), blocks(20)), (1, 4));
+    let of_runs = [1, 2, 5, 20, 100].map(blocks);
+    assert!(of_runs.is_sorted(), "{of_runs:?}");
+}
+
+#[test]
+fn an_order_is_looked_for_only_if_the_runs_can_gain_what_the_search_costs() {
+    let may_pay = |rows, locality, runs| {
+        let a = even(rows, 12, locality);
+        search(a, features(128).runs(runs)).order_may_pay()
+    };
+    assert!(may_pay(1_000_000, Localities::NONE, 20));
+    assert!(!may_pay(1_000_000, Localities::NONE, 1));
+    assert!(!may_pay(1_000_000, BEST_CLUSTERS, 1_000), "no better order");
+    assert!(!may_pay(1_000, Localities::NONE, 20), "the cache holds X");
+}
+
+#[test]
+fn a_plan_that_is_told_the_features_never_predicts_more_than_one_that_is_not() {
+    for (rows, mean_row) in [(1_000, 4), (60_000, 80), (400_000, 15), (8_000, 500)] {
+        let a = || even(rows, mean_row, Localities::NONE);
+        let untold = search(a(), SpmmOptions::new()).choose().candidate;
+        for wide in [1, 4, 12, 16, 33, 64, 256] {
+            let told = search(a(), features(wide));
+            let row = FeatureRow::new::<f32>(wide, Reduction::Sum, EpilogueKind::Plain);
+            let otherwise = match untold.kernel {
+                SpmmKernel::InStep => row.in_step(),
+                _ => row.vector(told.lanes(row, untold.blocks), untold.blocks),
+            };
+            let (best, otherwise) = (told.choose().seconds, told.choice(&a(), otherwise).seconds);
+            assert!(
+                best <= otherwise,
+                "{rows} rows of {mean_row}, {wide} features"
+            );
+        }
+    }
+}

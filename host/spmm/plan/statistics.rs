@@ -1,0 +1,62 @@
+//! The statistics of a matrix that the cost model predicts times from.
+
+use super::locality::{ColumnProfile, Localities, NEIGHBOURS};
+use crate::csr::DevicePattern;
+use crate::operand::OperandError;
+
+/// What the time of a product with a matrix depends on.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    /// Rows.
+    pub rows: u32,
+    /// Columns.
+    pub cols: u32,
+    /// Nonzeros.
+    pub nonzeros: u32,
+    /// An upper bound of a row's nonzeros. If nobody has counted them, it is that of a column's.
+    pub longest_row: u32,
+    /// Its columns.
+    pub columns: ColumnProfile,
+    /// Its order of rows.
+    pub locality: Localities,
+    /// Whether that is another than the caller's.
+    pub is_ordered: bool,
+}
+
+impl Statistics {
+    /// Measures those of a matrix on its device, and waits for the device.
+    pub fn measure(a: &DevicePattern) -> Result<Self, OperandError> {
+        let columns = ColumnProfile::measure(a.device(), a.cols, &a.col_idx)?;
+        let locality = Localities::measure(a, &columns, None)?;
+        let most = columns.longest().min(a.cols.into()) as u32;
+        Ok(Self {
+            rows: a.rows,
+            cols: a.cols,
+            nonzeros: a.nonzeros(),
+            longest_row: a.longest_row.unwrap_or(most),
+            columns,
+            locality,
+            is_ordered: false,
+        })
+    }
+
+    /// The same for the rows in an order with this locality.
+    pub fn ordered(&self, locality: Localities) -> Self {
+        Self {
+            locality,
+            is_ordered: true,
+            ..self.clone()
+        }
+    }
+
+    /// Mean number of nonzeros of a row.
+    pub fn mean_row(&self) -> f64 {
+        f64::from(self.nonzeros) / f64::from(self.rows.max(1))
+    }
+
+    /// Whether rows are so dense that neighbours share columns in any order.
+    pub fn any_rows_share(&self) -> bool {
+        let density = self.mean_row() / f64::from(self.cols.max(1));
+        density * f64::from(NEIGHBOURS) >= 2.0
+    }
+}
