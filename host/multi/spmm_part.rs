@@ -236,7 +236,11 @@ mod tests {
             None,
             "rows 0 to 3 have no aligned end"
         );
-        assert_eq!(interior_rows(&shift, &(3..4)), None, "row 2 has no aligned start");
+        assert_eq!(
+            interior_rows(&shift, &(3..4)),
+            None,
+            "row 2 has no aligned start"
+        );
         let uniform = generate::uniform::<f32>(64, 64, 640, 1).unwrap();
         assert_eq!(interior_rows(&uniform, &(0..32)), None);
         assert_eq!(

@@ -5,6 +5,7 @@ pub(crate) mod context;
 pub(crate) mod current;
 pub(crate) mod hand_offs;
 mod ordering;
+mod pauses;
 mod proxy;
 pub(crate) mod recording;
 mod report;
@@ -22,6 +23,7 @@ use corosensei::Yielder;
 use crate::block::barrier::Barrier;
 use crate::block::context::Context;
 use crate::block::hand_offs::BlockHandOffs;
+use crate::block::pauses::Pauses;
 use crate::block::stall::Polls;
 use crate::counters::{Counting, Recorder};
 use crate::fault::{Fault, SourceLocation};
@@ -131,6 +133,7 @@ pub(crate) struct Block {
     current_warp: Cell<usize>,
     /// Chooses the next lane, if the schedule is random.
     random: Option<Random>,
+    pub pauses: Pauses,
     /// Logical time: the number of barriers and warp barriers. It is not reset for the next block, so records of shared
     /// memory that earlier blocks left have earlier times.
     clock: Cell<u32>,
@@ -188,6 +191,7 @@ impl Block {
             proxy: ProxyFences::new(context.threads),
             current_warp: Cell::new(0),
             random: context.seed.map(Random::new),
+            pauses: Pauses::default(),
             clock: Cell::new(0),
             barrier_time: Cell::new(0),
             hand_offs: BlockHandOffs::default(),
@@ -210,6 +214,7 @@ impl Block {
         self.index.set(self.context().block_index(number));
         if let (Some(random), Some(seed)) = (&self.random, self.context().seed) {
             random.restart(mix(seed) ^ number);
+            self.pauses.restart();
         }
         self.live.set(self.context().threads);
         self.returned.set(None);
@@ -310,6 +315,16 @@ impl Block {
         lane.activity.set(Activity::Running);
         self.atomic_steps.set(0);
         lane
+    }
+
+    /// Whether the lane that has loaded a word atomically pauses.
+    #[inline]
+    pub fn pauses_after_load(&self) -> bool {
+        // A thread that unwinds must not wait.
+        match &self.random {
+            Some(random) if !self.steps.ended() => self.pauses.draw(random),
+            _ => false,
+        }
     }
 
     /// Makes spinning lanes ready again. Returns whether there are any.

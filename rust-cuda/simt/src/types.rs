@@ -35,7 +35,8 @@ pub enum Schedule {
     #[default]
     InOrder,
     /// Random. One seed always gives the same order on one OS thread; with several, the order of blocks also depends
-    /// on the host.
+    /// on the host. A thread may pause after an atomic load, so that others, of further blocks too, change the word
+    /// before it goes on.
     Random {
         /// The seed.
         seed: u64,

@@ -66,7 +66,11 @@ pub fn atomic_reduction<W: Word>(
 #[track_caller]
 pub fn atomic_load<W: Word>(space: Space, scope: Scope, address: u64) -> W {
     let access = access::<W, 1>(current(), space, address, Location::caller());
-    perform_atomic(access, load_kind(space), scope, |_| None)
+    let loaded = perform_atomic(access, load_kind(space), scope, |_| None);
+    if access.lane.block().pauses_after_load() {
+        suspend_polling(access);
+    }
+    loaded
 }
 
 /// Stores a word, atomically for the threads of `scope`. Other than an exchange by [`atomic`], it does not pass on what
@@ -159,19 +163,25 @@ fn yield_if_spinning(access: Access<'_>, wrote: bool, changed: bool) {
     let polls = &lane.block().polls;
     polls.count(access.address, lane.block().steps.left(), changed);
     if steps.get() >= LIMIT {
-        polls.end_turn();
-        let Access {
-            space,
-            address,
-            location,
-            ..
-        } = access;
-        lane.activity
-            .set(Activity::Polling(space, address, location));
-        let spinning = &lane.warp().spinning;
-        spinning.set(spinning.get() | 1 << lane.lane());
-        lane.suspend();
+        suspend_polling(access);
     }
+}
+
+/// Runs other lanes before this one goes on.
+fn suspend_polling(access: Access<'_>) {
+    let Access {
+        lane,
+        space,
+        address,
+        location,
+        ..
+    } = access;
+    lane.block().polls.end_turn();
+    lane.activity
+        .set(Activity::Polling(space, address, location));
+    let spinning = &lane.warp().spinning;
+    spinning.set(spinning.get() | 1 << lane.lane());
+    lane.suspend();
 }
 
 /// A memory fence (`__threadfence`). It orders accesses together with atomic operations: if the thread writes a word

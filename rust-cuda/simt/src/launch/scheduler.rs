@@ -117,7 +117,8 @@ impl<'a> Worker<'a> {
                 }
                 Progress::Spins => {
                     let only_polled = turns.end(&block);
-                    start_block = turns.stalled() && resident.len() + 1 < self.context.resident;
+                    start_block = (turns.stalled() || block.pauses.take())
+                        && resident.len() + 1 < self.context.resident;
                     resident.push_back((block, turns));
                     if !only_polled {
                         self.context.stalls.note_change();

@@ -10,6 +10,7 @@ mod endless;
 mod grids;
 mod hand_offs;
 mod launches;
+mod lost_updates;
 mod machine;
 mod memory;
 mod positions;
