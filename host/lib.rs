@@ -40,6 +40,7 @@
 
 pub mod convert;
 pub mod csr;
+pub mod dense;
 pub mod device;
 #[cfg(feature = "edge-list")]
 pub mod edge_list;
@@ -91,6 +92,7 @@ pub use cuda_std::element::Element;
 pub use cuda_std::kernel::Kernel;
 pub use cuda_std::launch::{Dim3, LaunchConfig};
 pub use cuda_std::memory::{Global, GlobalMut};
+pub use dense::{DenseView, DenseViewMut};
 pub use device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
 pub use error::Error;
 #[cfg(feature = "gcn")]

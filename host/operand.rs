@@ -54,6 +54,44 @@ pub enum OperandError {
         found: (usize, usize),
     },
 
+    /// The rows of a view overlap.
+    #[error("wrong leading dimension: it is {found}, at least the {columns} columns are wanted")]
+    LeadingDimension {
+        /// The columns of the view.
+        columns: usize,
+        /// The leading dimension found.
+        found: usize,
+    },
+
+    /// A slice has too few elements for a view.
+    #[error(
+        "too short: {rows} x {columns} elements with leading dimension {leading_dimension} end at element {wanted}, \
+         the slice has {found}"
+    )]
+    TooShort {
+        /// The rows of the view.
+        rows: usize,
+        /// The columns of the view.
+        columns: usize,
+        /// The leading dimension of the view.
+        leading_dimension: usize,
+        /// The least number of elements.
+        wanted: u128,
+        /// The number of elements found.
+        found: u64,
+    },
+
+    /// A view does not have all of these columns.
+    #[error("no such columns: {start}..{end} of {columns}")]
+    ColumnRange {
+        /// The first column.
+        start: usize,
+        /// The column after the last.
+        end: usize,
+        /// The columns of the view.
+        columns: usize,
+    },
+
     /// A buffer is on another device than the operation.
     #[error("{what} is on another device: it is on {found}, the operation on {wanted}")]
     OtherDevice {
@@ -135,7 +173,7 @@ pub(crate) fn buffer_len(what: &'static str, elements: u64) -> Result<usize, Ope
 }
 
 /// Kernels load and copy up to so many bytes at once, from the first element on.
-const ALIGNMENT: u64 = 16;
+pub(crate) const ALIGNMENT: u64 = 16;
 
 /// Checks that a buffer or slice is on `device`.
 pub(crate) fn check_device<'a, T: Element>(

@@ -3,7 +3,7 @@
 use crate::counters::options::{Options, read_registers};
 use crate::counters::report::{Counted, Ran, Skipped};
 use crate::counters::{micro, operations};
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use std::collections::HashMap;
 use warprow::Device;
 use warprow::device::{Checks, CounterOptions, DeviceProfile, EmulatorOptions, Hardware};
@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         None => HashMap::new(),
     };
     let path = options.run.output.as_deref();
-    let mut results = JsonLines::create(path, Environment::of(&device))?;
+    let mut results = JsonLines::create(path, options.run.environment(&device))?;
     let seed = options.run.seed;
     for case in &cases {
         let lines = if device.is_emulator() {

@@ -15,7 +15,7 @@ mod report;
 mod sample;
 
 use crate::harness::exit_code::exit_code;
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use crate::harness::run_options::RunOptions;
 use clap::{Parser, ValueEnum};
 use operation::Operation;
@@ -53,7 +53,10 @@ fn run(options: &Options) -> anyhow::Result<bool> {
     }
     let on_emulator = device.is_emulator();
     let samples = if on_emulator { 1 } else { options.samples };
-    let mut file = JsonLines::create(options.run.output.as_deref(), Environment::of(&device))?;
+    let mut file = JsonLines::create(
+        options.run.output.as_deref(),
+        options.run.environment(&device),
+    )?;
     // The processes have the device to themselves.
     drop(device);
     let mut all_right = true;

@@ -6,7 +6,7 @@ use crate::gcn::report::{Line, Object, text};
 use crate::gcn::saved;
 use crate::gcn::verification::{Reference, is_exact};
 use crate::harness::floor::Floor;
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use crate::harness::measure::{Effort, measure};
 use anyhow::Context;
 use ndarray::Array2;
@@ -20,7 +20,7 @@ use warprow::{CsrMatrix, Gcn, GcnOptions, generate};
 /// A device that is not there, a file that cannot be written, too little memory, a launch that fails.
 pub fn run(options: &Options) -> anyhow::Result<bool> {
     let device = options.run.open_device()?;
-    let environment = Environment::of(&device);
+    let environment = options.run.environment(&device);
     let results = JsonLines::create(options.run.output.as_deref(), environment)?;
     let mut bench = Bench {
         floor: Floor::of(&device)?,

@@ -7,7 +7,7 @@ use crate::gemm::options::{Options, WeightShape};
 use crate::gemm::report::{Case, Line, Object, text};
 use crate::harness::element_type::ElementType;
 use crate::harness::floor::Floor;
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use crate::harness::measure::{Effort, measure};
 use ndarray::{Array2, ArrayView2};
 use warprow::device::{Device, DeviceError};
@@ -34,7 +34,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
     if let Some(cublas) = &cublas {
         println!("cuBLAS {} ({})", cublas.version, cublas.path.display());
     }
-    let environment = Environment::of(&device);
+    let environment = options.run.environment(&device);
     let results = JsonLines::create(options.run.output.as_deref(), environment)?;
     let mut bench = Bench {
         floor: Floor::of(&device)?,

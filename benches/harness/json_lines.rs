@@ -14,6 +14,13 @@ pub struct Environment {
     pub device: String,
     /// The newest CUDA version that the driver supports; null on the emulator.
     driver: Option<String>,
+    /// A checksum of the PTX that was launched; null on the emulator.
+    pub ptx: Option<String>,
+    /// The greatest clock frequencies in MHz, of the multiprocessors and of the memory; null on the emulator.
+    clocks_mhz: Option<[u32; 2]>,
+    /// The seed of what is random.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
     /// The day, in UTC.
     date: String,
 }
@@ -21,11 +28,27 @@ pub struct Environment {
 impl Environment {
     /// Of now, on that device.
     pub fn of(device: &Device) -> Self {
-        let driver = device.properties().driver;
+        let properties = device.properties();
+        let driver = properties.driver;
         Self {
             device: device.name().to_owned(),
             driver: driver.map(|version| format!("CUDA {version}")),
+            ptx: properties.kernels.map(|checksum| format!("{checksum:08x}")),
+            clocks_mhz: properties
+                .clock_mhz
+                .zip(properties.memory_clock_mhz)
+                .map(<[u32; 2]>::from),
+            seed: None,
             date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        }
+    }
+
+    /// With the seed of what is random.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self {
+            seed: Some(seed),
+            ..self
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What every bench is told on its command line.
 
+use crate::harness::json_lines::Environment;
 use std::path::PathBuf;
 use warprow::device::{Device, Selector};
 
@@ -25,6 +26,11 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
+    /// Where and when the results are from.
+    pub fn environment(&self, device: &Device) -> Environment {
+        Environment::of(device).with_seed(self.seed)
+    }
+
     /// The device, of which it prints what it is and why it is no GPU.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The run: every family, every case, every rung.
 
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use crate::ladder::cases::{DenseShape, graphs};
 use crate::ladder::options::Options;
 use crate::ladder::report::Report;
@@ -26,7 +26,7 @@ pub struct Bench<'a> {
 /// reported as skipped.
 pub fn run(options: &Options) -> anyhow::Result<bool> {
     let device = options.run.open_device()?;
-    let environment = Environment::of(&device);
+    let environment = options.run.environment(&device);
     let results = JsonLines::create(options.run.output.as_deref(), environment)?;
     let on_emulator = device.is_emulator();
     let mut bench = Bench {

@@ -86,8 +86,8 @@ impl Link {
         }))
     }
 
-    /// The time of an exchange, in milliseconds, of a GPU that has `parts` parts: the bytes that it receives, in so many
-    /// messages. It sends as many bytes.
+    /// The time of an exchange, in milliseconds, of a GPU that has `parts` parts: the bytes that it receives, in that
+    /// many messages. It sends as many bytes.
     pub fn milliseconds(&self, bytes: f64, messages: f64, parts: f64) -> f64 {
         // The fixed times of a launch and of a message are alike; those of the first ones are not hidden.
         let fixed = self.collect.seconds + self.message * (messages + parts - 1.0);

@@ -4,15 +4,15 @@
 //! cargo bench -p warprow-benches --bench multi -- --parts 1,2,4,8 --output multi.jsonl
 //! ```
 //!
-//! The parts are on all GPUs in turn; with more parts than GPUs several handles share one. What it costs to collect rows
-//! and to copy them from the first device to the second is measured at the start. The prediction is the time of one
-//! part, divided by the number of GPUs and multiplied by the imbalance, and the exchange of the rows that a GPU receives.
+//! The parts are on all GPUs in turn; with more parts than GPUs several handles share one. The cost of collecting rows
+//! and of copying them from the first device to the second is measured at the start. The prediction is the time of
+//! one part, divided by the number of GPUs and multiplied by the imbalance, and the exchange of what a GPU receives.
 //! On the emulator nothing is timed, and each product is computed once.
 
 mod link;
 
 use crate::harness::exit_code::exit_code;
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use crate::harness::measure::summary;
 use crate::harness::run_options::RunOptions;
 use clap::{Parser, ValueEnum};
@@ -110,7 +110,10 @@ pub fn main() -> ExitCode {
 
 fn run(options: &Options) -> anyhow::Result<bool> {
     let first = options.run.open_device()?;
-    let mut file = JsonLines::create(options.run.output.as_deref(), Environment::of(&first))?;
+    let mut file = JsonLines::create(
+        options.run.output.as_deref(),
+        options.run.environment(&first),
+    )?;
     let rows = match options.rows {
         Some(rows) => rows,
         None if first.is_emulator() => 2000,

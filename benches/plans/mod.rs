@@ -17,7 +17,7 @@ mod matrices;
 mod statistics;
 
 use crate::harness::exit_code::exit_code;
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use crate::harness::measure::{Effort, measure};
 use crate::harness::run_options::RunOptions;
 use candidates::{Candidate, Setting, candidates};
@@ -116,7 +116,10 @@ struct Measured {
 fn run(options: &Options) -> anyhow::Result<()> {
     let started = Instant::now();
     let device = options.run.open_device()?;
-    let mut lines = JsonLines::create(options.run.output.as_deref(), Environment::of(&device))?;
+    let mut lines = JsonLines::create(
+        options.run.output.as_deref(),
+        options.run.environment(&device),
+    )?;
     lines.write(&device_rates::measure_all(&device)?)?;
     let on_emulator = device.is_emulator();
     let chosen: Vec<&Matrix> = MATRICES

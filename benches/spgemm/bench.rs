@@ -2,7 +2,7 @@
 
 use crate::harness::cusparse::{self, CusparseElement};
 use crate::harness::host_clock::{Runs, measure_whole};
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use crate::spgemm::cases::Case;
 use crate::spgemm::choices::{Choice, OURS, choices};
 use crate::spgemm::cusparse_spgemm::{Algorithm, Cusparse};
@@ -43,7 +43,7 @@ impl<T: SpgemmElement + CusparseElement> BenchElement for T {}
 fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let device = options.run.open_device()?;
     let cusparse = options.cusparse.open(&device)?;
-    let environment = Environment::of(&device);
+    let environment = options.run.environment(&device);
     let mut results = JsonLines::create(options.run.output.as_deref(), environment)?;
     let shared_bytes = device.properties().max_shared_bytes_per_block;
     let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);

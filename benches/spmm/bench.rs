@@ -1,7 +1,6 @@
 //! The run: every case, by every implementation, measured and verified.
 
 use crate::harness::element_type::ElementType;
-use crate::harness::json_lines::Environment;
 use crate::spmm::cases::{Graph, Kind};
 use crate::spmm::generated::GeneratedGraphs;
 use crate::spmm::implementers::{BenchElement, Implementer, Implementers};
@@ -36,7 +35,7 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
 fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let device = options.run.open_device()?;
     let implementers = Implementers::of(&device, options)?;
-    let environment = Environment::of(&device);
+    let environment = options.run.environment(&device);
     let results = Results::open(options.run.output.as_deref(), options.resume, environment)?;
     let on_emulator = device.is_emulator();
     let mut bench = Bench {

@@ -135,6 +135,7 @@ pub mod tests {
             ms: Some(ms),
             ok: (implementation != "gather_limit").then_some(true),
             device: "some GPU".to_owned(),
+            ptx: None,
         }
     }
 

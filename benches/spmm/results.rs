@@ -31,6 +31,9 @@ pub struct Record {
     pub ok: Option<bool>,
     /// The device's name.
     pub device: String,
+    /// The checksum of the PTX; nothing on the emulator, and in results of earlier versions.
+    #[serde(default)]
+    pub ptx: Option<String>,
 }
 
 /// What no two lines of a file have in common.
@@ -94,7 +97,8 @@ impl Results {
     ///
     /// # Errors
     ///
-    /// The operating system's; a file to resume that [`read`] refuses, or that has results of another device.
+    /// The operating system's; a file to resume that [`read`] refuses, or that has results of another device or
+    /// of other kernels.
     pub fn open(
         path: Option<&Path>,
         resume: bool,
@@ -112,6 +116,17 @@ impl Results {
                         "{}: wanted results of {device} to add to, found results of {}",
                         path.display(),
                         record.device
+                    );
+                    let name = |ptx: &Option<String>| match ptx {
+                        Some(checksum) => format!("the kernels {checksum}"),
+                        None => "unknown kernels".to_owned(),
+                    };
+                    ensure!(
+                        record.ptx == environment.ptx,
+                        "{}: wanted results of {} to add to, found results of {}",
+                        path.display(),
+                        name(&environment.ptx),
+                        name(&record.ptx)
                     );
                     keys.insert(record.key());
                 }

@@ -133,6 +133,10 @@ fn a_file_that_cannot_be_resumed_is_refused_with_the_place_and_kept() {
             results.replace(r#""device":"emulator""#, r#""device":"some GPU""#),
             "wanted results of emulator to add to, found results of some GPU",
         ),
+        (
+            results.replace(r#""ptx":null"#, r#""ptx":"0123abcd""#),
+            "wanted results of unknown kernels to add to, found results of the kernels 0123abcd",
+        ),
     ] {
         std::fs::write(&path, &held).unwrap();
         let error = run(&["--resume"], &path).unwrap_err();

@@ -9,7 +9,7 @@
 //! emulator, which has no times, each matrix is uploaded once.
 
 use crate::harness::exit_code::exit_code;
-use crate::harness::json_lines::{Environment, JsonLines};
+use crate::harness::json_lines::JsonLines;
 use crate::harness::measure::summary;
 use crate::harness::run_options::RunOptions;
 use clap::Parser;
@@ -76,7 +76,10 @@ struct Results {
 fn run(options: &Options) -> anyhow::Result<bool> {
     let device = options.run.open_device()?;
     let on_emulator = device.is_emulator();
-    let mut file = JsonLines::create(options.run.output.as_deref(), Environment::of(&device))?;
+    let mut file = JsonLines::create(
+        options.run.output.as_deref(),
+        options.run.environment(&device),
+    )?;
     let default: &[u32] = if on_emulator {
         &[10_000]
     } else {

@@ -11,18 +11,18 @@ use warprow::edge_list::{EdgeListOptions, Separator};
 use warprow::files::{FileOptions, Format};
 use warprow::{CsrMatrix, Scalar, generate};
 
-/// What a file's name does not say.
+/// How files are read, where their names and contents leave it open.
 #[derive(Args)]
 pub struct InputOptions {
-    /// The format of sparse matrices [default: what the end of the name says]
+    /// The format of sparse matrices [default: by the file extension]
     #[arg(long, value_enum)]
     format: Option<SparseFormat>,
 
-    /// In edge lists, each edge stands for the one in the other direction too
+    /// Add the reverse of each edge of an edge list
     #[arg(long)]
     symmetric: bool,
 
-    /// Rows and columns of edge lists [default: square, as large as the greatest index wants]
+    /// Rows and columns of edge lists [default: square, one more than the largest index]
     #[arg(long, value_name = "ROWSxCOLUMNS", value_parser = shape)]
     shape: Option<(u32, u32)>,
 }

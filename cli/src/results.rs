@@ -12,7 +12,7 @@ use warprow::files::Output;
 /// Where the result goes, and whether it is checked.
 #[derive(Args)]
 pub struct ResultOptions {
-    /// A file for the result; it is there when it is complete, and not before
+    /// Write the result to this file; it appears only when it is complete
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 

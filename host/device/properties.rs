@@ -35,6 +35,12 @@ pub struct Properties {
     pub compute_capability: Version,
     /// The newest CUDA version that the driver supports.
     pub driver: Option<Version>,
+    /// A checksum of the PTX of this crate's kernels: measurements are of the same kernels if it is the same.
+    pub kernels: Option<u32>,
+    /// The greatest clock frequency of the multiprocessors, in MHz.
+    pub clock_mhz: Option<u32>,
+    /// The greatest clock frequency of the memory, in MHz.
+    pub memory_clock_mhz: Option<u32>,
     /// Streaming multiprocessors; of the emulator, the threads that it runs blocks on.
     pub multiprocessors: u32,
     /// Bytes of the L2 cache.

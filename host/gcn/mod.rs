@@ -19,10 +19,11 @@ pub use operator::{Operator, OperatorKind};
 pub(crate) use steps::{steps, widths};
 
 use crate::csr::DeviceCsr;
-use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice, DeviceSliceMut, LaunchGraph};
+use crate::dense::{DenseOperand, DenseOperandMut, RowStarts};
+use crate::device::{Device, DeviceBuffer, DeviceError, LaunchGraph};
 use crate::gemm::GemmElement;
 use crate::log_softmax::SoftmaxElement;
-use crate::operand::{OperandError, check_operand, elements, extent, upload_dense};
+use crate::operand::{OperandError, elements, extent, upload_dense};
 use crate::setters::setters;
 use crate::spmm::{Spmm, SpmmElement, SpmmOptions, SpmmTuning};
 use cuda_std::float::Real;
@@ -130,8 +131,8 @@ enum Replay {
     Impossible,
 }
 
-/// The addresses of the features and of the result.
-type OperandAddresses = [u64; 2];
+/// The addresses of the features and of the result, and where their rows start.
+type OperandAddresses = [(u64, RowStarts); 2];
 
 impl<T: GcnElement> Gcn<T> {
     /// Uploads graph and weights, normalises the graph on the device, chooses the order of each layer's products, and
@@ -213,25 +214,28 @@ impl<T: GcnElement> Gcn<T> {
     /// fails.
     pub fn run<'x, 'y>(
         &mut self,
-        x: impl Into<DeviceSlice<'x, T>>,
-        y: impl Into<DeviceSliceMut<'y, T>>,
+        x: impl Into<DenseOperand<'x, T>>,
+        y: impl Into<DenseOperandMut<'y, T>>,
     ) -> Result<(), GcnError> {
-        self.run_slices(x.into(), y.into())
+        self.run_operands(x.into(), y.into())
     }
 
-    fn run_slices(
+    fn run_operands(
         &mut self,
-        x: DeviceSlice<'_, T>,
-        mut y: DeviceSliceMut<'_, T>,
+        x: DenseOperand<'_, T>,
+        mut y: DenseOperandMut<'_, T>,
     ) -> Result<(), GcnError> {
-        self.check_operands(x, y.as_slice())?;
+        let (x_rows, y_rows) = self.check_operands(x, y.as_operand())?;
         if self.device.is_recording() {
             // This network's buffers are for its own runs, of which one may come between two of the recorded launches.
             let mut buffers = self.operators.buffers(&self.device)?;
             return self.operators.run(&mut buffers, x, y);
         }
         let (operators, buffers) = (&self.operators, &mut self.buffers);
-        let operands = [x.read_only().address(), y.mutable().address()];
+        let operands = [
+            (x.slice().read_only().address(), x_rows),
+            (y.slice_mut().mutable().address(), y_rows),
+        ];
         self.replay = match std::mem::replace(&mut self.replay, Replay::Unknown) {
             Replay::Impossible => Replay::Impossible,
             Replay::Recorded(of, graph) if of == operands => Replay::Recorded(of, graph),
@@ -242,8 +246,8 @@ impl<T: GcnElement> Gcn<T> {
                 {
                     Ok(mut graph) => {
                         // They are the caller's, and alive when they are operands again.
-                        graph.release(x);
-                        graph.release(y.as_slice());
+                        graph.release(x.slice());
+                        graph.release(y.as_operand().slice());
                         Replay::Recorded(operands, graph)
                     }
                     Err(error) if is_not_recordable(&error) => Replay::Impossible,
@@ -253,7 +257,8 @@ impl<T: GcnElement> Gcn<T> {
             _ => Replay::Launched(operands),
         };
         let done = match &self.replay {
-            // SAFETY: x and y have the recorded addresses and lengths; the recording keeps all other buffers alive.
+            // SAFETY: x and y have the recorded addresses, shapes and leading dimensions; the recording keeps all other
+            // buffers alive.
             Replay::Recorded(_, graph) => unsafe { graph.launch().map_err(GcnError::from) },
             _ => operators.run(buffers, x, y),
         };
@@ -264,20 +269,16 @@ impl<T: GcnElement> Gcn<T> {
         done
     }
 
-    fn check_operands(&self, x: DeviceSlice<'_, T>, y: DeviceSlice<'_, T>) -> Result<(), GcnError> {
-        check_operand(
-            &self.device,
-            "x",
-            x,
-            elements(self.operators.nodes, self.features),
-        )?;
-        check_operand(
-            &self.device,
-            "y",
-            y,
-            elements(self.operators.nodes, self.classes),
-        )?;
-        Ok(())
+    fn check_operands(
+        &self,
+        x: DenseOperand<'_, T>,
+        y: DenseOperand<'_, T>,
+    ) -> Result<(RowStarts, RowStarts), GcnError> {
+        let nodes = self.operators.nodes;
+        Ok((
+            x.check(&self.device, "x", (nodes, self.features))?,
+            y.check(&self.device, "y", (nodes, self.classes))?,
+        ))
     }
 
     /// Runs one operator alone, for measurements. It reads what the previous one has left in its buffer.
@@ -292,11 +293,11 @@ impl<T: GcnElement> Gcn<T> {
     pub fn run_operator<'x, 'y>(
         &mut self,
         index: usize,
-        x: impl Into<DeviceSlice<'x, T>>,
-        y: impl Into<DeviceSliceMut<'y, T>>,
+        x: impl Into<DenseOperand<'x, T>>,
+        y: impl Into<DenseOperandMut<'y, T>>,
     ) -> Result<(), GcnError> {
         let (x, y) = (x.into(), y.into());
-        self.check_operands(x, y.as_slice())?;
+        self.check_operands(x, y.as_operand())?;
         (self.operators).run_one(index, &mut self.buffers, x, y)
     }
 

@@ -2,7 +2,8 @@
 
 use super::GcnElement;
 use super::GcnError;
-use crate::device::{DeviceBuffer, DeviceSlice, DeviceSliceMut, optional_pointer};
+use crate::dense::{DenseOperand, DenseOperandMut};
+use crate::device::{DeviceBuffer, optional_pointer};
 use crate::gemm::Gemm;
 use crate::log_softmax::LogSoftmax;
 use crate::operand::{OperandError, elements, extent};
@@ -130,8 +131,8 @@ impl<T: GcnElement> Step<T> {
         &self,
         spmm: &Spmm<T>,
         nodes: usize,
-        input: DeviceSlice<'_, T>,
-        output: DeviceSliceMut<'_, T>,
+        input: DenseOperand<'_, T>,
+        output: DenseOperandMut<'_, T>,
     ) -> Result<(), GcnError> {
         match &self.work {
             Work::Gemm(gemm) => gemm.run(input, nodes, output)?,

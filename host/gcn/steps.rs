@@ -4,7 +4,8 @@
 use super::GcnError;
 use super::operator::Step;
 use super::{GcnElement, GcnLayer, GcnOptions};
-use crate::device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
+use crate::dense::{DenseOperand, DenseOperandMut};
+use crate::device::{Device, DeviceBuffer};
 use crate::gemm::{Gemm, GemmOptions};
 use crate::log_softmax::LogSoftmax;
 use crate::operand::{buffer_len, elements, extent};
@@ -36,8 +37,8 @@ impl<T: GcnElement> Operators<T> {
     pub fn run(
         &self,
         buffers: &mut [DeviceBuffer<T>],
-        x: DeviceSlice<'_, T>,
-        mut y: DeviceSliceMut<'_, T>,
+        x: DenseOperand<'_, T>,
+        mut y: DenseOperandMut<'_, T>,
     ) -> Result<(), GcnError> {
         (0..self.steps.len()).try_for_each(|index| self.run_one(index, buffers, x, y.reborrow()))
     }
@@ -47,8 +48,8 @@ impl<T: GcnElement> Operators<T> {
         &self,
         index: usize,
         buffers: &mut [DeviceBuffer<T>],
-        x: DeviceSlice<'_, T>,
-        y: DeviceSliceMut<'_, T>,
+        x: DenseOperand<'_, T>,
+        y: DenseOperandMut<'_, T>,
     ) -> Result<(), GcnError> {
         let step = &self.steps[index];
         let middle = index.min(buffers.len());
@@ -64,11 +65,11 @@ impl<T: GcnElement> Operators<T> {
             1
         };
         let input = match index.checked_sub(behind) {
-            Some(source) => before[source].as_slice(),
+            Some(source) => before[source].as_slice().into(),
             None => x,
         };
         let output = match from_here.first_mut() {
-            Some(buffer) => buffer.as_mut_slice(),
+            Some(buffer) => buffer.as_mut_slice().into(),
             None => y,
         };
         step.run(&self.spmm, self.nodes as usize, input, output)

@@ -27,16 +27,15 @@ pub use error::GemmError;
 pub use options::{GemmOptions, GemmTuning};
 
 use self::kernel_choice::{check_instance, check_kernel, default_kernel};
-use crate::device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
-use crate::operand::{
-    OperandError, buffer_len, check_len, check_operand, elements, extent, upload_dense,
-};
+use crate::dense::{DenseOperand, DenseOperandMut};
+use crate::device::{Device, DeviceBuffer};
+use crate::operand::{OperandError, buffer_len, check_len, elements, extent, upload_dense};
 use crate::scalar::Scalar;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use std::fmt;
-use warprow_kernels::gemm::{BiasRelu, PlannedLaunch};
+use warprow_kernels::gemm::{BiasRelu, PlannedLaunch, RowStride};
 pub use warprow_kernels::gemm::{GemmKernel, GemmProblem};
 use warprow_kernels::matrix::{Dense, DenseMut, Operand};
 
@@ -181,7 +180,15 @@ impl<T: GemmElement> Gemm<T> {
     }
 
     /// Computes `y = x w`, then the plan's bias and ReLU. `x` has `rows * depth` elements, `y` has `rows * cols`; both
-    /// are row-major.
+    /// are row-major. Either may be a view ([`DenseView`], [`DenseViewMut`]) that starts at a multiple of 16 bytes. The
+    /// kernels of the product take these leading dimensions:
+    ///
+    /// - x: any; of 16-bit elements an even one, except by the kernel `fragments`.
+    /// - y: a multiple of the greatest power of two, up to 16 bytes, that divides the columns of y; any by the kernels
+    ///   `staged` and `fragments`.
+    ///
+    /// [`DenseView`]: crate::DenseView
+    /// [`DenseViewMut`]: crate::DenseViewMut
     ///
     /// A run allocates nothing. On a GPU it returns before the product is computed; `y.download()` waits for it.
     ///
@@ -189,42 +196,52 @@ impl<T: GemmElement> Gemm<T> {
     ///
     /// - `rows` is 2^32 or more.
     /// - A buffer has another length or belongs to another device, or a slice is not aligned to 16 bytes.
+    /// - The kernel does not take the leading dimension of a view.
     /// - The launch fails.
     pub fn run<'x, 'y>(
         &self,
-        x: impl Into<DeviceSlice<'x, T>>,
+        x: impl Into<DenseOperand<'x, T>>,
         rows: usize,
-        y: impl Into<DeviceSliceMut<'y, T>>,
+        y: impl Into<DenseOperandMut<'y, T>>,
     ) -> Result<(), GemmError> {
-        self.run_slices(x.into(), rows, y.into())
+        self.run_operands(x.into(), rows, y.into())
     }
 
-    fn run_slices(
+    fn run_operands(
         &self,
-        x: DeviceSlice<'_, T>,
+        x: DenseOperand<'_, T>,
         rows: usize,
-        mut y: DeviceSliceMut<'_, T>,
+        mut y: DenseOperandMut<'_, T>,
     ) -> Result<(), GemmError> {
         let rows = extent("the number of rows of X", rows)?;
-        check_operand(&self.device, "x", x, elements(rows, self.depth))?;
-        check_operand(&self.device, "y", &y, elements(rows, self.cols))?;
+        let x_rows = x.check(&self.device, "x", (rows, self.depth))?;
+        let y_rows = y.as_operand().check(&self.device, "y", (rows, self.cols))?;
+        x_rows.check_alignment("x", x.slice().address())?;
+        y_rows.check_alignment("y", y.slice_mut().address())?;
+        let strides = [x_rows, y_rows].map(|rows| RowStride {
+            cols: rows.cols,
+            stride: rows.stride,
+        });
+        let takes = self.kernel.strides();
+        if let Some(reason) = takes.refusal(size_of::<T>(), strides[0], strides[1]) {
+            let kernel = self.kernel.name();
+            return Err(GemmError::Kernel { kernel, reason });
+        }
         let Some(PlannedLaunch { config, kernel }) = self.run_plan(rows as usize)? else {
             return Ok(());
         };
         let x = Dense {
             rows,
             cols: self.depth,
-            data: x.read_only(),
+            stride: x_rows.stride,
+            data: x.slice().read_only(),
         };
-        let w = Dense {
-            rows: self.depth,
-            cols: self.cols,
-            data: self.weights.read_only(),
-        };
+        let w = Dense::packed(self.depth, self.cols, self.weights.read_only());
         let y = DenseMut {
             rows,
             cols: self.cols,
-            data: y.mutable(),
+            stride: y_rows.stride,
+            data: y.slice_mut().mutable(),
         };
         let epilogue = BiasRelu {
             bias: (self.bias.as_ref()).map_or(Global::from_address(0), DeviceBuffer::read_only),

@@ -14,14 +14,16 @@
 //! # }
 //! ```
 
-use crate::device::{Device, DeviceBuffer, DeviceSlice, DeviceSliceMut};
-use crate::operand::{OperandError, check_len, check_operand, elements, extent, upload_dense};
+use crate::dense::{DenseOperand, DenseOperandMut};
+use crate::device::{Device, DeviceBuffer};
+use crate::operand::{OperandError, check_len, elements, extent, upload_dense};
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use warprow_kernels::log_softmax::Bias;
 pub use warprow_kernels::log_softmax::SoftmaxElement;
 #[doc(hidden)]
 pub use warprow_kernels::log_softmax::SoftmaxKernel;
+use warprow_kernels::matrix::{Dense, DenseMut};
 
 /// A plan of LogSoftmax on a device: `y_j = z_j - ln(sum over k of exp(z_k))` for each row, with `z = x + bias`.
 #[derive(Debug)]
@@ -85,6 +87,8 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
     }
 
     /// Computes `y = LogSoftmax(x + bias)` for each row. `x` and `y` have `rows * classes` elements and are row-major.
+    /// Either may be a [`DenseView`](crate::DenseView) with any leading dimension. If rows do not start at multiples of
+    /// four elements, or have gaps and are no multiple of four, a slower kernel runs.
     ///
     /// A run allocates nothing. On a GPU it returns before the result is computed; `y.download()` waits for it.
     ///
@@ -95,36 +99,55 @@ impl<T: SoftmaxElement> LogSoftmax<T> {
     /// - The launch fails.
     pub fn run<'x, 'y>(
         &self,
-        x: impl Into<DeviceSlice<'x, T>>,
+        x: impl Into<DenseOperand<'x, T>>,
         rows: usize,
-        y: impl Into<DeviceSliceMut<'y, T>>,
+        y: impl Into<DenseOperandMut<'y, T>>,
     ) -> Result<(), OperandError> {
-        self.run_slices(x.into(), rows, y.into())
+        self.run_operands(x.into(), rows, y.into())
     }
 
-    fn run_slices(
+    fn run_operands(
         &self,
-        x: DeviceSlice<'_, T>,
+        x: DenseOperand<'_, T>,
         rows: usize,
-        mut y: DeviceSliceMut<'_, T>,
+        mut y: DenseOperandMut<'_, T>,
     ) -> Result<(), OperandError> {
         let rows = extent("the number of rows of X", rows)?;
-        let count = elements(rows, self.classes);
-        check_operand(&self.device, "x", x, count)?;
-        check_operand(&self.device, "y", &y, count)?;
-        if count == 0 {
+        let x_rows = x.check(&self.device, "x", (rows, self.classes))?;
+        let y_rows = y
+            .as_operand()
+            .check(&self.device, "y", (rows, self.classes))?;
+        if elements(rows, self.classes) == 0 {
             return Ok(());
         }
         let no_bias = Global::from_address(0);
         let bias = Bias {
             values: self.bias.as_ref().map_or(no_bias, DeviceBuffer::read_only),
         };
-        let handle = self.kernel.handle::<T>();
-        let config = self.kernel.launch::<T>(rows, self.classes);
-        let arguments = (rows, self.classes, x.read_only(), y.mutable(), bias);
-        // SAFETY: the buffers belong to this device and have `rows * classes` elements, checked above. `y` is borrowed
-        // mutably, so it does not overlap `x`. `plan` checked the bias. The launch is the kernel's own.
-        unsafe { self.device.launch(&handle, config, arguments)? };
+        let multiple = x_rows.multiple() | y_rows.multiple();
+        let is_packed = x_rows.is_packed() && y_rows.is_packed();
+        let kernel = if self.kernel.takes_starts(multiple, is_packed) {
+            self.kernel
+        } else {
+            SoftmaxKernel::Streamed
+        };
+        let (handle, config) = (kernel.handle::<T>(), kernel.launch::<T>(rows, self.classes));
+        let x = Dense {
+            rows,
+            cols: self.classes,
+            stride: x_rows.stride,
+            data: x.slice().read_only(),
+        };
+        let y = DenseMut {
+            rows,
+            cols: self.classes,
+            stride: y_rows.stride,
+            data: y.slice_mut().mutable(),
+        };
+        // SAFETY: the matrices are on this device, have `rows` rows of `classes` elements, and start as the kernel
+        // wants it, checked above. `y` is borrowed mutably, so it does not overlap `x`. `plan` checked the bias. The
+        // launch is the kernel's own.
+        unsafe { self.device.launch(&handle, config, (x, y, bias))? };
         Ok(())
     }
 

@@ -113,8 +113,8 @@ impl<T: GcnElement> GcnPart<T> {
         step.run(
             &self.spmm,
             self.spmm.rows(),
-            input.as_slice(),
-            output.as_mut_slice(),
+            input.as_slice().into(),
+            output.as_mut_slice().into(),
         )?;
         Ok(output)
     }

@@ -41,10 +41,10 @@ impl MultiSpmmOptions {
 ///
 /// Each device has the rows of X that its part selects, and no others. A long row may be cut between devices; its
 /// sums are added on the host. Rows of 16-bit elements are never cut, since their pieces would be rounded. With
-/// blocks of rows, [`RowCuts::Never`], [`RowOrder::Given`](crate::spmm::RowOrder::Given) and a kernel that sums each row
-/// in one order, such as [`SpmmKernel::WarpPerRow`], the product has the bits of one device's. Else it differs by
-/// rounding.
+/// blocks of rows, [`RowCuts::Never`], [`RowOrder::Given`] and a kernel that sums each row in one order, such as
+/// [`SpmmKernel::WarpPerRow`], the product has the bits of one device's. Else it differs by rounding.
 ///
+/// [`RowOrder::Given`]: crate::spmm::RowOrder::Given
 /// [`SpmmKernel::WarpPerRow`]: crate::spmm::SpmmKernel::WarpPerRow
 ///
 /// ```

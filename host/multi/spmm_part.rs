@@ -86,8 +86,8 @@ impl<E: SpmmElement> SpmmPart<E> {
         let Some(interior) = &self.interior else {
             return Ok(());
         };
-        // SAFETY: the memory is that of `x`. The kernels read only rows that the nonzeros select, which the device owns;
-        // the caller guarantees that nobody writes these meanwhile.
+        // SAFETY: the memory is that of `x`. The kernels read only rows that nonzeros select, which the device owns; it
+        // is the caller who guarantees that nobody writes these meanwhile.
         let x = unsafe { x.device().slice_from_raw(x.as_slice().address(), x.len())? };
         interior.run(x, features, y)
     }
@@ -141,8 +141,8 @@ impl<E: SpmmElement> RowRange<E> {
     }
 }
 
-/// The longest run of rows whose nonzeros are all in columns of `own`, if it pays to run them by themselves; `None` also
-/// if no row has another column, because then there is nothing to wait for.
+/// The longest run of rows whose nonzeros are all in columns of `own`, if it pays to run them by themselves. `None`
+/// also if no row has another column, because then there is nothing to wait for.
 fn interior_rows<E: SpmmElement>(a: &CsrMatrix<E>, own: &Range<usize>) -> Option<Range<usize>> {
     let is_own = |&column: &u32| own.contains(&(column as usize));
     let (mut longest, mut start) = (0..0, 0);

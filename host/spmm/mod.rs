@@ -149,7 +149,7 @@ impl<E: SpmmElement> Spmm<E> {
     /// columns, and for further blocks if there are any. Empty if the product is.
     pub fn entry_points(&self, features: u32) -> Vec<&'static str> {
         let epilogue = self.epilogue_of_run();
-        let Some(shape) = self.shape(features, epilogue) else {
+        let Some(shape) = self.shape(features, 0, epilogue) else {
             return Vec::new();
         };
         let further = (self.choices.column_blocks > 1).then(|| self.epilogue_of_further_block());

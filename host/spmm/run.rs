@@ -5,10 +5,9 @@ use super::items::PlannedItems;
 use super::product::task_sizes::Joining;
 use super::product::tasks::{LaunchArguments, RunArguments};
 use super::{Spmm, SpmmElement};
-use crate::device::{DeviceSlice, DeviceSliceMut, optional_pointer};
-use crate::operand::{
-    OperandError, buffer_len, check_operand, elements, extent, row_bytes, upload_dense,
-};
+use crate::dense::{DenseOperand, DenseOperandMut, RowStarts};
+use crate::device::optional_pointer;
+use crate::operand::{OperandError, buffer_len, elements, extent, row_bytes, upload_dense};
 use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
@@ -27,21 +26,33 @@ impl<E: SpmmElement> Spmm<E> {
     pub fn launch_config(&self, features: usize) -> Result<Option<LaunchConfig>, SpmmError> {
         let features = extent("the number of features", features)?;
         let epilogue = self.epilogue_of_run();
-        Ok(self.shape(features, epilogue).map(|shape| {
+        Ok(self.shape(features, 0, epilogue).map(|shape| {
             self.kernel_for(features)
                 .launch::<E>(shape, self.options.reduction, epilogue)
         }))
     }
 
     /// What the kernel's launch depends on; `None` if Y has no element or the plan no item.
-    pub(super) fn shape(&self, features: u32, epilogue: EpilogueKind) -> Option<LaunchShape> {
+    /// `row_starts` is [the shape's](LaunchShape::row_starts).
+    pub(super) fn shape(
+        &self,
+        features: u32,
+        row_starts: u32,
+        epilogue: EpilogueKind,
+    ) -> Option<LaunchShape> {
         let (_, planned) = self.multiplier(features);
         let shape = LaunchShape {
             rows: self.a.pattern().rows,
             items: planned.count(Joining::NONE),
             cols: self.a.pattern().cols,
             features,
-            lanes: self.lanes_for(features, epilogue).unwrap_or(1),
+            lanes: 1,
+            row_starts,
+        };
+        let lanes = self.lanes_for(features, epilogue);
+        let shape = LaunchShape {
+            lanes: lanes.map_or(1, |planned| self.lanes_of_rows(shape, planned, epilogue)),
+            ..shape
         };
         let shape = LaunchShape {
             items: planned.count(self.joining(shape)),
@@ -66,14 +77,35 @@ impl<E: SpmmElement> Spmm<E> {
         (self.choices).lanes::<E>(features, self.options.reduction, epilogue)
     }
 
+    /// The lanes of a sub-warp for rows of X and Y that start as the shape says: those that are planned for packed
+    /// rows, unless loads are narrower than planned.
+    fn lanes_of_rows(&self, shape: LaunchShape, planned: u32, epilogue: EpilogueKind) -> u32 {
+        let (reduction, features) = (self.options.reduction, shape.features);
+        let width = vector::width_of::<E>(shape, reduction);
+        if width == vector::width::<E>(features, reduction) {
+            return planned;
+        }
+        // All blocks of columns have the same lanes.
+        let epilogue = match self.choices.column_blocks {
+            0 | 1 => epilogue,
+            _ => EpilogueKind::Added,
+        };
+        let counts = vector::lanes_of_shape::<E>(shape, reduction, epilogue);
+        let has_row = |lanes: &u32| lanes * width * vector::passes(*lanes, width) >= features;
+        let whole = counts.iter().find(has_row).or(counts.iter().last());
+        let wanted = (self.options.tuning.lanes).or(whole).unwrap_or(planned);
+        counts.at_most(wanted).unwrap_or(planned)
+    }
+
     /// An upper bound of the number of roundings between a product `A[i, k] X[k, j]` and the sum of its row, its own
-    /// among them, in a run with so many features: for a row of `terms` nonzeros, or any shorter one. A kernel that
-    /// takes a row's nonzeros one after the other rounds `terms` times; one that cuts long rows less often.
+    /// among them, in a run with so many features of packed X and Y: for a row of `terms` nonzeros, or any shorter one.
+    /// A kernel that takes a row's nonzeros one after the other rounds `terms` times; one that cuts long rows less
+    /// often.
     ///
     /// It makes the error bound of [`Operation::verify`](crate::reference::Operation::verify) smaller.
     pub fn summation_depth(&self, terms: usize, features: usize) -> usize {
         let features = u32::try_from(features).unwrap_or(u32::MAX);
-        let Some(shape) = self.shape(features, self.epilogue_of_run()) else {
+        let Some(shape) = self.shape(features, 0, self.epilogue_of_run()) else {
             return terms;
         };
         let items_of_block = vector::items_of_block(shape.lanes);
@@ -94,7 +126,7 @@ impl<E: SpmmElement> Spmm<E> {
         Joining {
             requested: (options.tuning.join_tasks).or(options.tuning.task_size.map(|_| false)),
             slots_per_task: vector::eights_of_task::<E>(shape, reduction),
-            loads_single_elements: vector::width::<E>(shape.features, reduction) == 1,
+            loads_single_elements: vector::width_of::<E>(shape, reduction) == 1,
         }
     }
 
@@ -109,9 +141,9 @@ impl<E: SpmmElement> Spmm<E> {
     /// 4 GiB or more; a launch that fails.
     pub fn run<'x, 'y>(
         &self,
-        x: impl Into<DeviceSlice<'x, E>>,
+        x: impl Into<DenseOperand<'x, E>>,
         features: usize,
-        y: impl Into<DeviceSliceMut<'y, E>>,
+        y: impl Into<DenseOperandMut<'y, E>>,
     ) -> Result<(), SpmmError> {
         self.run_scaled(<E::Sum as Real>::ONE, x, features, E::Sum::ZERO, y)
     }
@@ -126,37 +158,39 @@ impl<E: SpmmElement> Spmm<E> {
     pub fn run_scaled<'x, 'y>(
         &self,
         alpha: E::Sum,
-        x: impl Into<DeviceSlice<'x, E>>,
+        x: impl Into<DenseOperand<'x, E>>,
         features: usize,
         beta: E::Sum,
-        y: impl Into<DeviceSliceMut<'y, E>>,
+        y: impl Into<DenseOperandMut<'y, E>>,
     ) -> Result<(), SpmmError> {
-        self.run_slices(alpha, x.into(), features, beta, y.into())
+        self.run_operands(alpha, x.into(), features, beta, y.into())
     }
 
-    fn run_slices(
+    fn run_operands(
         &self,
         alpha: E::Sum,
-        x: DeviceSlice<'_, E>,
+        x: DenseOperand<'_, E>,
         features: usize,
         beta: E::Sum,
-        mut y: DeviceSliceMut<'_, E>,
+        mut y: DenseOperandMut<'_, E>,
     ) -> Result<(), SpmmError> {
         self.device.refuse_during_progress("a run")?;
         let columns = extent("the number of features", features)?;
-        let row_bytes = row_bytes::<E>(columns);
-        if row_bytes > u32::MAX.into() {
-            return Err(SpmmError::Operand(OperandError::TooLarge {
-                what: "the size of a row of x in bytes",
-                found: row_bytes.into(),
-                most: u32::MAX.into(),
-            }));
-        }
+        check_row_bytes::<E>("the size of a row of x in bytes", columns)?;
         let (rows, cols) = (self.a.pattern().rows, self.a.pattern().cols);
-        check_operand(&self.device, "x", x, elements(cols, columns))?;
-        check_operand(&self.device, "y", &y, elements(rows, columns))?;
+        let x_rows = x.check(&self.device, "x", (cols, columns))?;
+        let y_rows = y.as_operand().check(&self.device, "y", (rows, columns))?;
+        let what = "the leading dimension of x or y in bytes";
+        check_row_bytes::<E>(what, x_rows.stride.max(y_rows.stride))?;
         let (kernel, items) = self.multiplier(columns);
         let capabilities = kernel.capabilities();
+        let row_starts = row_starts(x_rows, y_rows);
+        if row_starts != 0 && !capabilities.general {
+            return Err(SpmmError::Kernel {
+                kernel: kernel.name(),
+                reason: "x or y has gaps between its rows, and the kernel takes none".to_owned(),
+            });
+        }
         let scaled = alpha != <E::Sum as Real>::ONE || beta != E::Sum::ZERO;
         if scaled && !capabilities.general {
             return Err(SpmmError::Kernel {
@@ -167,9 +201,9 @@ impl<E: SpmmElement> Spmm<E> {
             });
         }
         if kernel.items().adds_to_y() {
-            y.fill_zero()?;
+            y.slice_mut().fill_zero()?;
         }
-        let Some(shape) = self.shape(columns, self.epilogue_kind(alpha, beta)) else {
+        let Some(shape) = self.shape(columns, row_starts, self.epilogue_kind(alpha, beta)) else {
             return Ok(());
         };
         let reduction = self.options.reduction;
@@ -181,7 +215,8 @@ impl<E: SpmmElement> Spmm<E> {
             y: DenseMut {
                 rows: self.a.pattern().rows,
                 cols: columns,
-                data: y.mutable(),
+                stride: y_rows.stride,
+                data: y.slice_mut().mutable(),
             },
             reduction,
             scaling: Scaling {
@@ -199,7 +234,8 @@ impl<E: SpmmElement> Spmm<E> {
         let x = Dense {
             rows: self.a.pattern().cols,
             cols: columns,
-            data: x.read_only(),
+            stride: x_rows.stride,
+            data: x.slice().read_only(),
         };
         let device = &self.device;
         items.run(device, &run, |launch| {
@@ -286,5 +322,27 @@ impl<E: SpmmElement> Spmm<E> {
         self.run(&x, features, &mut y)?;
         let y = Array2::from_shape_vec((self.rows(), features), y.download()?);
         Ok(y.expect("y has rows * features elements"))
+    }
+}
+
+/// Checks that a row of so many elements has fewer than 2^32 bytes.
+fn check_row_bytes<E>(what: &'static str, elements: u32) -> Result<(), OperandError> {
+    let bytes = row_bytes::<E>(elements);
+    match u32::try_from(bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(OperandError::TooLarge {
+            what,
+            found: bytes.into(),
+            most: u32::MAX.into(),
+        }),
+    }
+}
+
+/// [`LaunchShape::row_starts`] of a run.
+fn row_starts(x: RowStarts, y: RowStarts) -> u32 {
+    if x.is_packed() && y.is_packed() {
+        0
+    } else {
+        x.multiple() | y.multiple()
     }
 }

@@ -1,7 +1,8 @@
 //! SpMV, sparse times a vector: `y = A x`, which is SpMM with one feature.
 
 use super::{Spmm, SpmmElement, SpmmError, SpmmOptions};
-use crate::device::{Device, DeviceSlice, DeviceSliceMut};
+use crate::dense::{DenseOperand, DenseOperandMut};
+use crate::device::Device;
 use ndarray::{Array1, ArrayView1, Axis};
 use sprs::CsMatViewI;
 use std::fmt;
@@ -59,8 +60,8 @@ impl<E: SpmmElement> Spmv<E> {
     /// Those of [`Spmm::run`].
     pub fn run<'x, 'y>(
         &self,
-        x: impl Into<DeviceSlice<'x, E>>,
-        y: impl Into<DeviceSliceMut<'y, E>>,
+        x: impl Into<DenseOperand<'x, E>>,
+        y: impl Into<DenseOperandMut<'y, E>>,
     ) -> Result<(), SpmmError> {
         self.0.run(x, 1, y)
     }
@@ -73,9 +74,9 @@ impl<E: SpmmElement> Spmv<E> {
     pub fn run_scaled<'x, 'y>(
         &self,
         alpha: E::Sum,
-        x: impl Into<DeviceSlice<'x, E>>,
+        x: impl Into<DenseOperand<'x, E>>,
         beta: E::Sum,
-        y: impl Into<DeviceSliceMut<'y, E>>,
+        y: impl Into<DenseOperandMut<'y, E>>,
     ) -> Result<(), SpmmError> {
         self.0.run_scaled(alpha, x, 1, beta, y)
     }

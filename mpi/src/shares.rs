@@ -1,4 +1,4 @@
-//! From shares of a file to distributed rows: work is added up over all ranks, and entries travel to the owners of rows.
+//! From shares of a file to distributed rows: work is added up over all ranks, and entries travel to their owners.
 
 use crate::{DistributedCsr, Word, World};
 use anyhow::{Context, Result};
@@ -9,7 +9,7 @@ use warprow::multi::{OperandRows, Order, Part, Partition};
 use warprow::{CsrMatrix, Scalar};
 
 impl<T: Scalar + Word> DistributedCsr<T> {
-    /// The matrix of which each rank has read a share. Rows stay in their order and are not cut; a rank has neighbouring
+    /// The matrix of which each rank has read a share. Rows stay in their order, uncut; a rank has neighbouring
     /// rows of equal work. The work is that of SpMM; with the lengths of the rows of B it is that of SpGEMM.
     ///
     /// # Errors
@@ -56,8 +56,8 @@ impl<T: Scalar + Word> DistributedCsr<T> {
     }
 }
 
-/// This rank's rows of a matrix of which each rank has a share, with their columns in the whole matrix. `ranges` are the
-/// rows of each rank. Entries at the same place are added in the order of the ranks.
+/// This rank's rows of a matrix of which each rank has a share, with their columns in the whole matrix. `ranges` are
+/// the rows of each rank. Entries at the same place are added in the order of the ranks.
 ///
 /// # Errors
 ///

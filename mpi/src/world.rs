@@ -174,7 +174,7 @@ impl World {
         })
     }
 
-    /// As [`exchange_known`](Self::exchange_known), with addresses and numbers of elements: memory of GPUs, say. Nothing
+    /// As [`exchange_known`](Self::exchange_known), with addresses and numbers of elements: of GPUs, say. Nothing
     /// is sent to this rank itself.
     ///
     /// # Safety

@@ -45,16 +45,8 @@ fn every_entry_point_runs() {
                         col_idx: pattern.col_idx().read_only(),
                         values: a_there.values().read_only(),
                     },
-                    Dense {
-                        rows: COLS as u32,
-                        cols: features as u32,
-                        data: x_there.read_only(),
-                    },
-                    DenseMut {
-                        rows: ROWS as u32,
-                        cols: features as u32,
-                        data: y.mutable(),
-                    },
+                    Dense::packed(COLS as u32, features as u32, x_there.read_only()),
+                    DenseMut::packed(ROWS as u32, features as u32, y.mutable()),
                     nonzeros,
                     LEAST_SHARE,
                 );

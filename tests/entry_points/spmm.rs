@@ -68,6 +68,7 @@ fn new_factors<E: SpmmElement>(
         cols: COLS as u32,
         features: features as u32,
         lanes: options.tuning.lanes.unwrap(),
+        row_starts: 0,
     };
     let ran = log.launches();
     let is_new = |epilogue| {

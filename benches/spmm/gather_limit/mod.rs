@@ -117,16 +117,8 @@ fn run<T: SpmmElement>(
             col_idx: pattern.col_idx().read_only(),
             values: a.values().read_only().cast(),
         },
-        Dense {
-            rows: cols,
-            cols: features,
-            data: x.read_only().cast(),
-        },
-        DenseMut {
-            rows,
-            cols: features,
-            data: y.mutable().cast(),
-        },
+        Dense::packed(cols, features, x.read_only().cast()),
+        DenseMut::packed(rows, features, y.mutable().cast()),
         nonzeros,
         cut.share,
     );

@@ -38,16 +38,16 @@ pub struct Options {
     #[arg(long = "type", value_enum, default_value_t = ElementType::F32)]
     element: ElementType,
 
-    /// The same bits in every run
+    /// Give the same bits in every run
     #[arg(long)]
     deterministic: bool,
 
-    /// Leave out entries that turn out zero; the product is not verified then
+    /// Remove entries whose sum is zero; the product is then not verified
     #[arg(long)]
     drop_zeros: bool,
 
-    /// Bytes of device memory to use, in blocks of rows if the product does not fit; K, M and G are powers of 1024
-    /// [default: what is free]
+    /// Maximum device memory, in bytes or with K, M or G (powers of 1024); a larger product is computed in blocks of
+    /// rows [default: all free memory]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     memory: Option<u64>,
 }

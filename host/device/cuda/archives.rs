@@ -20,6 +20,13 @@ pub(super) fn least_version() -> Option<Version> {
     modules.map(|module| ptx_version(module.version)).min()
 }
 
+/// A checksum of all archives.
+pub(super) fn checksum() -> u32 {
+    let checksums = ARCHIVES.iter().map(Archive::checksum);
+    // An odd multiplier: the order counts, and no bit is lost.
+    checksums.fold(0, |all, one| all.wrapping_mul(0x9e37_79b1) ^ one)
+}
+
 /// A PTX version of an index.
 pub(super) fn ptx_version(PtxVersion { major, minor }: PtxVersion) -> Version {
     Version::new(major, minor)

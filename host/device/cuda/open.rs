@@ -69,6 +69,7 @@ impl Wanted {
         let properties = Properties {
             max_shared_bytes_per_block: count(opt_in),
             driver: Some(driver_version),
+            kernels: Some(archives::checksum()),
             ..properties
         };
         if properties.compute_capability < OLDEST {
@@ -140,6 +141,9 @@ fn driver_version() -> Result<Version, DriverError> {
     Ok(Version::new(count(version.major()), count(version.minor())))
 }
 
+/// The driver tells frequencies in kHz.
+const KHZ_PER_MHZ: u32 = 1000;
+
 /// All properties that `cust` can tell.
 fn properties(device: Device) -> CudaResult<Properties> {
     use DeviceAttribute as A;
@@ -152,6 +156,9 @@ fn properties(device: Device) -> CudaResult<Properties> {
             attribute(A::ComputeCapabilityMinor)?,
         ),
         driver: None,
+        kernels: None,
+        clock_mhz: Some(attribute(A::ClockRate)? / KHZ_PER_MHZ),
+        memory_clock_mhz: Some(attribute(A::MemoryClockRate)? / KHZ_PER_MHZ),
         multiprocessors: attribute(A::MultiprocessorCount)?,
         l2_bytes: Some(attribute(A::L2CacheSize)?.into()),
         memory_bytes: Some(device.total_memory()? as u64),

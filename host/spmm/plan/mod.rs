@@ -156,6 +156,7 @@ impl Choices {
             cols: a.cols,
             features,
             lanes,
+            row_starts: 0,
         };
         let handle = vector::handle::<E>(shape, reduction, epilogue);
         let config = vector::launch::<E>(shape, reduction, epilogue);

@@ -21,7 +21,7 @@ pub use bias_relu::BiasRelu;
 pub use element::{RealElement, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use rung::{GemmArguments, Multiplies, PlannedLaunch};
-pub use rung::{RequiredArch, Rung};
+pub use rung::{RequiredArch, RowStride, Rung, Strides};
 
 use cuda_std::prelude::*;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -107,6 +107,13 @@ macro_rules! kernels {
             pub const fn required_arch(self) -> RequiredArch {
                 match self {
                     $($(Self::$variant => <$room::$module::$variant as Rung>::REQUIRED_ARCH,)*)*
+                }
+            }
+
+            /// Which leading dimensions of X and Y it takes.
+            pub const fn strides(self) -> Strides {
+                match self {
+                    $($(Self::$variant => <$room::$module::$variant as Rung>::STRIDES,)*)*
                 }
             }
 

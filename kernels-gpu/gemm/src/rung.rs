@@ -20,9 +20,70 @@ pub trait Rung {
     /// Whether it rounds f32 to tf32, whose significand has 11 bits.
     const ROUNDS_F32: bool = false;
 
+    /// Which leading dimensions of X and Y the kernel takes.
+    const STRIDES: Strides = Strides::Packed;
+
     /// Why the kernel refuses rows of X with `depth` elements of `size` bytes; `None` if it takes them.
     fn refusal(_depth: u32, _size: usize) -> Option<&'static str> {
         None
+    }
+}
+
+/// The leading dimensions of X and Y that a kernel takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strides {
+    /// Those of packed matrices.
+    Packed,
+    /// Any.
+    Any,
+    /// Those that keep what the columns guarantee. Rows of X start at multiples of 4 bytes. The leading dimension of Y
+    /// is a multiple of the greatest power of two, up to 16 bytes, that divides the columns of Y.
+    Aligned,
+}
+
+impl Strides {
+    /// Why these strides of X and Y are refused, for elements of `size` bytes; `None` if they are taken.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub fn refusal(self, size: usize, x: RowStride, y: RowStride) -> Option<String> {
+        let bytes = |elements: u32| u64::from(elements) * size as u64;
+        match self {
+            Self::Any => None,
+            Self::Packed if x.is_packed() && y.is_packed() => None,
+            Self::Packed => Some("it takes packed matrices only".to_owned()),
+            Self::Aligned if !bytes(x.stride).is_multiple_of(4) => {
+                let found = x.stride;
+                Some(format!(
+                    "wanted is an even leading dimension of x, found is {found}"
+                ))
+            }
+            Self::Aligned => {
+                let vector = 1_u64 << bytes(y.cols).trailing_zeros().min(4);
+                let (wanted, found) = (vector / size as u64, y.stride);
+                let is_taken = bytes(found).is_multiple_of(vector);
+                (!is_taken).then(|| {
+                    let cols = y.cols;
+                    format!(
+                        "with {cols} columns the leading dimension of y must be a multiple of {wanted}, it is {found}"
+                    )
+                })
+            }
+        }
+    }
+}
+
+/// The columns of a matrix, and its leading dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowStride {
+    /// The columns.
+    pub cols: u32,
+    /// Elements from the start of a row to the start of the next one.
+    pub stride: u32,
+}
+
+impl RowStride {
+    /// Whether rows follow each other without a gap.
+    pub fn is_packed(self) -> bool {
+        self.cols == self.stride
     }
 }
 

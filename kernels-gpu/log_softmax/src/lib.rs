@@ -23,15 +23,17 @@ pub use exp_ln::ExpLn;
 
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::Operand;
+#[cfg(not(target_arch = "nvptx64"))]
+use warprow_kernels_matrix::{Dense, DenseMut};
 
 /// An element type of the rows: f32, f64, f16 or bf16. Exponentials are summed in f32, those of f64 in f64.
 pub trait SoftmaxElement: Operand<Sum: ExpLn> {}
 
 impl<T: Operand<Sum: ExpLn>> SoftmaxElement for T {}
 
-/// The arguments of the kernels: rows, classes, X, Y, and the bias.
+/// The arguments of the kernels: X, Y, and the bias.
 #[cfg(not(target_arch = "nvptx64"))]
-pub type LogSoftmaxArguments<T> = (u32, u32, Global<T>, GlobalMut<T>, Bias<T>);
+pub type LogSoftmaxArguments<T> = (Dense<T>, DenseMut<T>, Bias<T>);
 
 /// A bias that is added to each row of X first, in the type of sums.
 #[repr(C)]
@@ -100,6 +102,16 @@ impl SoftmaxKernel {
         match self {
             Self::SubWarp => sub_warp::fits(classes),
             Self::Staged => staged::fits::<T>(classes),
+            Self::Streamed => true,
+        }
+    }
+
+    /// Whether the kernel takes rows that start at multiples of `multiple` elements, if they are not `packed`. X and Y
+    /// start at a multiple of 16 bytes or of their elements; `multiple` includes that.
+    pub fn takes_starts(self, multiple: u32, packed: bool) -> bool {
+        match self {
+            Self::SubWarp => multiple.is_multiple_of(sub_warp::WIDTH as u32),
+            Self::Staged => packed,
             Self::Streamed => true,
         }
     }

@@ -16,6 +16,7 @@ use crate::{Bias, ExpLn, SoftmaxElement};
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
+use warprow_kernels_matrix::{Dense, DenseMut};
 
 /// Threads in a block.
 pub(crate) const BLOCK: u32 = 128;
@@ -46,17 +47,16 @@ pub(crate) fn shared_bytes<T>(classes: u32, lanes: u32) -> u64 {
 ///
 /// # Safety
 ///
-/// `x` and `y` have `rows * classes` elements, do not overlap, and are aligned to 16 bytes. `classes` is at least 1.
-/// The bias, if there is one, has `classes` elements. The launch is that of
+/// `x` and `y` are m x n and packed, do not overlap, and are aligned to 16 bytes. n is at least 1. The bias, if there is
+/// one, has n elements. The launch is that of
 /// [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
 #[kernel(name = "log_softmax_staged", T = [f32, f16, bf16], LANES = [1]; T = [f64], LANES = [8])]
 pub unsafe fn staged<T: SoftmaxElement, const LANES: u32>(
-    rows: u32,
-    classes: u32,
-    x: Global<T>,
-    y: GlobalMut<T>,
+    x: Dense<T>,
+    y: DenseMut<T>,
     bias: Bias<T>,
 ) {
+    let (rows, classes) = (x.rows, x.cols);
     let each = VECTOR_BYTES / size_of::<T>();
     let thread = thread::thread_idx_x() as usize;
     let tile = shared::dynamic_shared_mem::<T>();
@@ -66,7 +66,7 @@ pub unsafe fn staged<T: SoftmaxElement, const LANES: u32>(
         first_row as usize * classes as usize,
         rows_here * classes as usize,
     );
-    let (x, y) = (x.offset(start), y.offset(start));
+    let (x, y) = (x.data.offset(start), y.data.offset(start));
     let whole = count - count % each;
     // SAFETY: the block's rows are `count` elements from `start` on. Vectors end at `whole`, single elements at
     // `count`, and shared memory has the same range. Barriers separate the copy, the rows, and the stores.

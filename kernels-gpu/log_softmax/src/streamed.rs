@@ -13,27 +13,23 @@
 use crate::{BLOCK, Bias, ExpLn, PartialSoftmax, SoftmaxElement};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::{Dense, DenseMut};
 
 /// `Y[row, :] = LogSoftmax(X[row, :] + bias)`; a warp computes a row.
 ///
 /// # Safety
 ///
-/// `x` and `y` have `rows * classes` elements and do not overlap. `classes` is at least 1. The bias, if there is one,
-/// has `classes` elements. The launch is that of [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
+/// `x` and `y` are m x n and do not overlap. n is at least 1. The bias, if there is one, has n elements. The launch is that of [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
 #[kernel(name = "log_softmax_streamed", T = [f32, f64, f16, bf16])]
-pub unsafe fn streamed<T: SoftmaxElement>(
-    rows: u32,
-    classes: u32,
-    x: Global<T>,
-    y: GlobalMut<T>,
-    bias: Bias<T>,
-) {
+pub unsafe fn streamed<T: SoftmaxElement>(x: Dense<T>, y: DenseMut<T>, bias: Bias<T>) {
+    let (rows, classes) = (x.rows, x.cols);
     let (warp, lane) = (thread::thread_idx_x() / WARP_SIZE, warp::lane_id());
     let row = u64::from(thread::block_idx_x()) * u64::from(BLOCK / WARP_SIZE) + u64::from(warp);
     if row >= u64::from(rows) {
         return;
     }
-    let row_start = row as usize * classes as usize;
+    let row_of_x = x.data.offset(row as usize * x.stride as usize);
+    let row_of_y = y.data.offset(row as usize * y.stride as usize);
     let mut partial = PartialSoftmax {
         max: T::Sum::NEG_INFINITY,
         sum: T::Sum::ZERO,
@@ -42,7 +38,7 @@ pub unsafe fn streamed<T: SoftmaxElement>(
     unsafe {
         let mut column = lane;
         while column < classes {
-            let [element] = bias.added([x.load(row_start + column as usize)], column);
+            let [element] = bias.added([row_of_x.load(column as usize)], column);
             let max = if element > partial.max {
                 element
             } else {
@@ -65,9 +61,8 @@ pub unsafe fn streamed<T: SoftmaxElement>(
     unsafe {
         let mut column = lane;
         while column < classes {
-            let index = row_start + column as usize;
-            let [element] = bias.added([x.load(index)], column);
-            y.store(index, T::narrow(element - max - logarithm));
+            let [element] = bias.added([row_of_x.load(column as usize)], column);
+            row_of_y.store(column as usize, T::narrow(element - max - logarithm));
             column += WARP_SIZE;
         }
     }

@@ -13,13 +13,13 @@
 use crate::{BLOCK, Bias, ExpLn, SoftmaxElement};
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
-use warprow_kernels_matrix::unroll;
+use warprow_kernels_matrix::{Dense, DenseMut, unroll};
 
 /// Maximum number of vectors for each lane.
 const VECTORS: u32 = 4;
 
 /// Elements of a vector.
-const WIDTH: usize = 4;
+pub(crate) const WIDTH: usize = 4;
 
 /// Lanes that compute a row.
 pub(crate) const LANES: u32 = 4;
@@ -33,24 +33,18 @@ pub(crate) fn fits(classes: u32) -> bool {
 ///
 /// # Safety
 ///
-/// `x` and `y` have `rows * classes` elements, do not overlap, and are aligned to 16 bytes. `classes` is a multiple of
-/// four from 4 to 64. The bias, if there is one, has `classes` elements and is aligned to 16 bytes. The launch is that
-/// of [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
+/// `x` and `y` are m x n, do not overlap, and are aligned to 16 bytes. n is a multiple of four from 4 to 64, and both
+/// strides are multiples of four. The bias, if there is one, has n elements and is aligned to 16 bytes. The launch is
+/// that of [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
 #[kernel(name = "log_softmax_sub_warp", T = [f32, f64, f16, bf16])]
-pub unsafe fn sub_warp<T: SoftmaxElement>(
-    rows: u32,
-    classes: u32,
-    x: Global<T>,
-    y: GlobalMut<T>,
-    bias: Bias<T>,
-) {
-    // SAFETY: `log_softmax` requires what this kernel requires, and `classes` is at most `LANES * WIDTH * N`: checked
-    // for N = 1, and by the contract for N = `VECTORS`.
+pub unsafe fn sub_warp<T: SoftmaxElement>(x: Dense<T>, y: DenseMut<T>, bias: Bias<T>) {
+    // SAFETY: `log_softmax` requires what this kernel requires, and there are at most `LANES * WIDTH * N` classes:
+    // checked for N = 1, and by the contract for N = `VECTORS`.
     unsafe {
-        if classes <= LANES * WIDTH as u32 {
-            log_softmax::<T, 1>(rows, classes, x, y, bias);
+        if x.cols <= LANES * WIDTH as u32 {
+            log_softmax::<T, 1>(x, y, bias);
         } else {
-            log_softmax::<T, { VECTORS as usize }>(rows, classes, x, y, bias);
+            log_softmax::<T, { VECTORS as usize }>(x, y, bias);
         }
     }
 }
@@ -62,26 +56,25 @@ pub unsafe fn sub_warp<T: SoftmaxElement>(
 /// The kernel's contract, and there are at most `LANES * WIDTH * N` classes.
 #[inline(always)]
 unsafe fn log_softmax<T: SoftmaxElement, const N: usize>(
-    rows: u32,
-    classes: u32,
-    x: Global<T>,
-    y: GlobalMut<T>,
+    x: Dense<T>,
+    y: DenseMut<T>,
     bias: Bias<T>,
 ) {
+    let (rows, classes) = (x.rows, x.cols);
     let thread = thread::thread_idx_x();
     let row =
         u64::from(thread::block_idx_x()) * u64::from(BLOCK / LANES) + u64::from(thread / LANES);
     // Lanes past the last row compute the last row, because the shuffles need all lanes, and write nothing.
-    let row_start = row.min(u64::from(rows) - 1) as usize * classes as usize;
+    let row_start = row.min(u64::from(rows) - 1) as usize * x.stride as usize;
     let column = |vector: usize| (vector as u32 * LANES + thread % LANES) * WIDTH as u32;
     // All loads are issued before the first element is used.
     let mut loaded = [[T::narrow(T::Sum::NEG_INFINITY); WIDTH]; N];
     // SAFETY: the row exists, and a vector is loaded only if its first column is below `classes`, a multiple of the
-    // vector's width. Rows are whole vectors, so vectors are aligned.
+    // vector's width. Strides are whole vectors, so vectors are aligned.
     unsafe {
         unroll!(vector in 0..4 {
             if const { vector < N } && column(vector) < classes {
-                loaded[vector] = x.load_array::<WIDTH>(row_start + column(vector) as usize);
+                loaded[vector] = x.data.load_array::<WIDTH>(row_start + column(vector) as usize);
             }
         });
     }
@@ -124,12 +117,13 @@ unsafe fn log_softmax<T: SoftmaxElement, const N: usize>(
     }
     let logarithm = sum.ln();
     if row < u64::from(rows) {
+        let row_start = row as usize * y.stride as usize;
         // SAFETY: `row < rows`; vectors are as above, and no other lane has the same ones.
         unsafe {
             unroll!(vector in 0..4 {
                 if const { vector < N } && column(vector) < classes {
                     let result = elements[vector].map(|element| T::narrow(element - logarithm));
-                    y.store_array(row_start + column(vector) as usize, result);
+                    y.data.store_array(row_start + column(vector) as usize, result);
                 }
             });
         }

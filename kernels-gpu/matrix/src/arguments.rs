@@ -35,7 +35,9 @@ pub struct Dense<T> {
     pub rows: u32,
     /// The number of columns.
     pub cols: u32,
-    /// `rows * cols` elements.
+    /// The leading dimension: elements from the start of a row to the start of the next one, at least `cols`.
+    pub stride: u32,
+    /// The first element of the first row.
     pub data: Global<T>,
 }
 
@@ -47,7 +49,9 @@ pub struct DenseMut<T> {
     pub rows: u32,
     /// The number of columns.
     pub cols: u32,
-    /// `rows * cols` elements.
+    /// The leading dimension: elements from the start of a row to the start of the next one, at least `cols`.
+    pub stride: u32,
+    /// The first element of the first row.
     pub data: GlobalMut<T>,
 }
 
@@ -64,6 +68,23 @@ macro_rules! argument {
 }
 argument!(Csr, Dense, DenseMut);
 
+macro_rules! packed {
+    ($($matrix:ident: $pointer:ident),*) => {$(
+        impl<T> $matrix<T> {
+            /// A matrix whose rows follow each other without a gap.
+            pub const fn packed(rows: u32, cols: u32, data: $pointer<T>) -> Self {
+                Self {
+                    rows,
+                    cols,
+                    stride: cols,
+                    data,
+                }
+            }
+        }
+    )*};
+}
+packed!(Dense: Global, DenseMut: GlobalMut);
+
 macro_rules! cast_to_sum {
     ($($matrix:ident),*) => {$(
         #[cfg(not(target_arch = "nvptx64"))]
@@ -79,6 +100,7 @@ macro_rules! cast_to_sum {
                 $matrix {
                     rows: self.rows,
                     cols: self.cols,
+                    stride: self.stride,
                     data: self.data.cast(),
                 }
             }

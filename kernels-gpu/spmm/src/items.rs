@@ -140,7 +140,7 @@ impl<T> Clone for Items<T> {
 
 impl<T> Copy for Items<T> {}
 
-/// The sizes that a launch depends on; all are at least 1.
+/// The sizes that a launch depends on; all but `row_starts` are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
     /// Rows of A and Y.
@@ -153,4 +153,15 @@ pub struct LaunchShape {
     pub features: u32,
     /// Lanes of a sub-warp, for kernels with several tile widths; below 8 for the kernel's own choice.
     pub lanes: u32,
+    /// Where rows of X and Y start, if not at multiples of `features`: the bitwise or of both leading dimensions, and
+    /// of the elements by which X and Y start after a multiple of 16 bytes. 0 if X and Y are packed.
+    pub row_starts: u32,
+}
+
+impl LaunchShape {
+    /// A number whose factors of two are those of the features, and of the elements at which rows of X and Y start:
+    /// vectors of 2, 4 or 8 elements are possible if it is a multiple of that.
+    pub(crate) const fn vector_multiple(self) -> u32 {
+        self.features | self.row_starts
+    }
 }

@@ -42,7 +42,7 @@ impl<T: Element + Word> Transport<T> for GpuAware {
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         let local = parcels.stream.scope(|| {
-            // The stream waits for the work that has written `sends`, and the host for the stream: MPI knows no streams.
+            // The stream waits for the work that has written `sends`, and the host for it: MPI knows no streams.
             parcels.sends.read_only();
             parcels.local.mutable()
         });
@@ -60,7 +60,7 @@ impl<T: Element + Word> Transport<T> for GpuAware {
         };
         let receives: Vec<(u64, usize)> = parcels.targets.iter().map(target).collect();
         // SAFETY: the addresses are of buffers as long as the counts add up to, which are borrowed until the end. No
-        // work of the device uses them meanwhile: `meanwhile` has neither. MPI reads and writes GPUs' memory, as it said.
+        // work of the device uses them meanwhile: `meanwhile` has neither. MPI reads and writes GPUs' memory, it said.
         unsafe { world.exchange_addresses::<T, _>(&sends, &receives, meanwhile) }
     }
 }

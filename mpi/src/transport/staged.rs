@@ -67,7 +67,7 @@ impl<T: Element + Word> Transport<T> for Staged<T> {
             stream,
         } = parcels;
         let download = sends.as_slice().start_download(self.take(sends.len())?)?;
-        // A GPU computes while the host waits for the copy. The emulator computes on the host: there the messages go first.
+        // A GPU computes while the host waits for the copy. The emulator computes on the host: there messages go first.
         let computes_beside = !self.device.is_emulator();
         if computes_beside {
             meanwhile()?;

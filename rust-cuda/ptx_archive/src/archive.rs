@@ -129,6 +129,13 @@ impl Archive {
         self.read(STAMP)
     }
 
+    /// A checksum of the whole archive. Archives of other kernels have other ones, but for one in four billion.
+    pub fn checksum(&self) -> u32 {
+        let mut crc = flate2::Crc::new();
+        crc.update(self.zip.get_ref());
+        crc.sum()
+    }
+
     /// A member, unpacked; its checksum is that of the zip file.
     fn read(&self, name: &str) -> Result<String, ArchiveError> {
         let member = self.members.get(name);

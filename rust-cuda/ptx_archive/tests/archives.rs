@@ -65,6 +65,15 @@ fn equal_modules_make_equal_archives_in_any_order() {
 }
 
 #[test]
+fn archives_of_other_kernels_have_other_checksums() {
+    let checksum = |modules, stamp| Archive::open(write(modules, stamp)).unwrap().checksum();
+    assert_eq!(checksum(modules(), "a"), checksum(modules(), "a"));
+    let mut changed = modules();
+    changed[3].1 = "three";
+    assert_ne!(checksum(changed, "a"), checksum(modules(), "a"));
+}
+
+#[test]
 fn bytes_that_are_no_archive_are_refused() {
     for bytes in [&b""[..], b".version 7.0\n.target sm_80\n"] {
         let error = Archive::open(bytes).unwrap_err();

@@ -25,6 +25,7 @@ fn shape(features: u32, lanes: u32) -> LaunchShape {
         cols: 700,
         features,
         lanes,
+        row_starts: 0,
     }
 }
 

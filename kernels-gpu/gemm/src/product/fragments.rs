@@ -24,7 +24,7 @@ mod weights;
 use self::strips::{alignment, strip};
 use self::weights::WeightSlice;
 use crate::element::halves;
-use crate::{BiasRelu, GemmKernel, Rung, TensorCoreElement};
+use crate::{BiasRelu, GemmKernel, Rung, Strides, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, MAX_GRID_Y, Multiplies, PlannedLaunch};
 use cuda_std::prelude::*;
@@ -78,6 +78,7 @@ pub struct Fragments;
 impl Rung for Fragments {
     const SUMMARY: &'static str = "tensor cores, X from global memory to registers";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::Staged);
+    const STRIDES: Strides = Strides::Any;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -171,8 +172,9 @@ struct WarpRows<T> {
     /// The lane's rows of X, g and g + 8. A row past the last one is replaced by the last one.
     low: Global<u32>,
     high: Global<u32>,
-    /// Bytes of a row.
+    /// Bytes of a row, and the alignment of every row, up to 16 bytes.
     row_bytes: u64,
+    alignment: u32,
     /// The first of the 16 rows.
     first: u64,
     element: core::marker::PhantomData<T>,
@@ -183,15 +185,17 @@ impl<T: TensorCoreElement> WarpRows<T> {
     fn new(x: &Dense<T>, tile: u32) -> Self {
         let first = u64::from(tile) * u64::from(ROWS);
         let row_bytes = u64::from(x.cols) * size_of::<T>() as u64;
+        let stride = u64::from(x.stride) * size_of::<T>() as u64;
         let row = |row: u64| {
             let row = row.min(u64::from(x.rows) - 1);
-            x.data.cast::<u32>().offset_bytes(row * row_bytes)
+            x.data.cast::<u32>().offset_bytes(row * stride)
         };
         let group = u64::from(warp::lane_id() / 4);
         Self {
             low: row(first + group),
             high: row(first + group + 8),
             row_bytes,
+            alignment: alignment(row_bytes | stride),
             first,
             element: core::marker::PhantomData,
         }
@@ -245,10 +249,10 @@ impl<T: TensorCoreElement> WarpRows<T> {
     /// `low` and `high` are rows of X, of `row_bytes` bytes.
     #[inline(always)]
     unsafe fn load_steps(&self, step: u32) -> [[[u32; 4]; 2]; 4] {
-        // SAFETY: X is aligned to 16 bytes, so every row is aligned to the power of two that divides its length, up to
-        // 16; an element has 2 bytes at least.
+        // SAFETY: X is aligned to 16 bytes, so every row is aligned to the power of two, up to 16, that divides the
+        // stride; `alignment` divides the rows' length too. An element has 2 bytes at least.
         unsafe {
-            match alignment(self.row_bytes) {
+            match self.alignment {
                 16 => self.load_steps_by::<16>(step),
                 8 => self.load_steps_by::<8>(step),
                 4 => self.load_steps_by::<4>(step),
@@ -308,7 +312,7 @@ impl<T: TensorCoreElement> WarpRows<T> {
         unroll!(half in 0..2 {
             let row = self.first + u64::from(lane / 4) + 8 * half as u64;
             if row < u64::from(y.rows) {
-                let row_start = row as usize * cols;
+                let row_start = row as usize * y.stride as usize;
                 unroll!(n in 0..2 {
                     let column = column as usize + 8 * n + 2 * (lane % 4) as usize;
                     if column < cols {
@@ -324,7 +328,8 @@ impl<T: TensorCoreElement> WarpRows<T> {
 }
 
 /// Applies the epilogue to the sums of `column` and `column + 1`, and writes them to the row of Y that starts at
-/// element `row_start`. It uses one access if rows have an even number of elements, and skips a column past the last.
+/// element `row_start`. It uses one access if rows have an even number of elements and start at even elements, and
+/// skips a column past the last.
 ///
 /// # Safety
 ///
@@ -338,11 +343,11 @@ unsafe fn store_pair<T: TensorCoreElement>(
     sums: [T::Sum; 2],
 ) {
     let cols = y.cols as usize;
-    // SAFETY: `column < cols` by the contract. `column` is even, so `column + 1 < cols` if `cols` is even, and then the
-    // pair is aligned; else `column + 1 < cols` is checked.
+    // SAFETY: `column < cols` by the contract. `column` is even, so `column + 1 < cols` if `cols` is even; the pair is
+    // aligned if rows start at even elements; else `column + 1 < cols` is checked.
     unsafe {
         let first = epilogue.apply(sums[0], column);
-        if cols.is_multiple_of(2) {
+        if (cols | y.stride as usize).is_multiple_of(2) {
             let second = epilogue.apply(sums[1], column + 1);
             y.data.store2(row_start + column, [first, second]);
             return;

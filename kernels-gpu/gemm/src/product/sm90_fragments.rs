@@ -17,7 +17,7 @@ use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Refill, StripProducts, Sums, TileProducts};
-use crate::{BiasRelu, GemmKernel, RequiredArch, Rung};
+use crate::{BiasRelu, GemmKernel, RequiredArch, Rung, Strides};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
@@ -35,6 +35,7 @@ const LONG_ROW_BYTES: u64 = 1024;
 impl Rung for Sm90Fragments {
     const SUMMARY: &'static str = "as warp_fragments, f64, by the wider multiplication of sm_90";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpFragments);
+    const STRIDES: Strides = Strides::Aligned;
     const REQUIRED_ARCH: RequiredArch = RequiredArch::Sm90;
 }
 

@@ -24,7 +24,7 @@ use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{
     self, Operands, Refill, StripProducts, Sums, TileProducts, load_strip,
 };
-use crate::{BiasRelu, GemmKernel, Rung, TensorCoreElement};
+use crate::{BiasRelu, GemmKernel, Rung, Strides, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
@@ -49,6 +49,7 @@ impl Rung for SplitFragments {
     const SUMMARY: &'static str =
         "as warp_fragments, f32 in two parts of tf32 each: as exact as f32";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpFragments);
+    const STRIDES: Strides = Strides::Aligned;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -305,14 +306,14 @@ impl SplitProducts {
                 unsafe {
                     while k < x.cols as usize {
                         thread::keep_rolled();
-                        let element = x.data.load(row * x.cols as usize + k);
+                        let element = x.data.load(row * x.stride as usize + k);
                         let weight = self.unsplit.load(k * y.cols as usize + column as usize);
                         sum = element.mul_add(weight, sum);
                         k += one;
                     }
                     let element = epilogue.apply(sum, column as usize);
                     y.data
-                        .store(row * y.cols as usize + column as usize, element);
+                        .store(row * y.stride as usize + column as usize, element);
                 }
                 column += WARP_SIZE;
             }

@@ -17,7 +17,7 @@
 mod copies;
 mod output;
 
-use crate::{BiasRelu, GemmKernel, RealElement, Rung};
+use crate::{BiasRelu, GemmKernel, RealElement, Rung, Strides};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, MAX_GRID_Y, Multiplies, PlannedLaunch};
 use core::marker::PhantomData;
@@ -141,6 +141,7 @@ impl Rung for Staged {
     const SUMMARY: &'static str = "tiles of X and W through shared memory by asynchronous copies, \
         several rows and columns a thread";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WideLoads);
+    const STRIDES: Strides = Strides::Any;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -197,12 +197,13 @@ impl TileLayout {
     }
 
     /// The offset in a stage of a lane's strip of row `lane / 4`. In an unaligned tile it is the offset of the strip's
-    /// first word; the next words follow at distances of 16 bytes.
+    /// first word; the next words follow at distances of 16 bytes. `stride_bytes` is the distance of rows of X, modulo
+    /// 2^32.
     #[inline(always)]
-    pub fn strip_offset(self, row_bytes: u64, lane: u32) -> u32 {
+    pub fn strip_offset(self, stride_bytes: u32, lane: u32) -> u32 {
         if self.unaligned {
             // A tile starts at a multiple of eight rows, so its first byte is aligned to 16 bytes.
-            let before = lane / 4 * row_bytes as u32 % 16;
+            let before = (lane / 4).wrapping_mul(stride_bytes) % 16;
             self.offset(lane / 4, before + lane % 4 * 4)
         } else {
             self.offset(lane / 4, lane % 4 * 16)

@@ -17,7 +17,7 @@
 use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, PlainProducts};
-use crate::{BiasRelu, GemmKernel, Rung, TensorCoreElement};
+use crate::{BiasRelu, GemmKernel, Rung, Strides, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use cuda_std::prelude::*;
@@ -30,6 +30,7 @@ impl Rung for WarpFragments {
     const SUMMARY: &'static str =
         "tensor cores, a warp streams its own rows through shared memory; f32 as tf32";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::Fragments);
+    const STRIDES: Strides = Strides::Aligned;
     const ROUNDS_F32: bool = true;
 
     fn refusal(depth: u32, size: usize) -> Option<&'static str> {

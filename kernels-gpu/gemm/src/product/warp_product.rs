@@ -210,7 +210,8 @@ impl<T: TensorCoreElement> StripProducts<T> for PlainProducts {
 /// # Safety
 ///
 /// `x` is m x k, `w` k x n and packed for the tile, `y` m x n; they do not overlap and are aligned to 16 bytes. The
-/// launch is that of [`TileLayout::launch`], and all threads call it.
+/// strides are [aligned](crate::Strides::Aligned). The launch is that of [`TileLayout::launch`], and all threads call
+/// it.
 #[inline(always)]
 pub(crate) unsafe fn multiply<T: Operand, P: TileProducts<T, S>, S: WarpTile>(
     x: &Dense<T>,

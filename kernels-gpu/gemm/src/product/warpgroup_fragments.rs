@@ -16,7 +16,7 @@ use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Refill, Sums, TileProducts, load_strip};
-use crate::{BiasRelu, GemmKernel, RequiredArch, Rung};
+use crate::{BiasRelu, GemmKernel, RequiredArch, Rung, Strides};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
@@ -35,6 +35,7 @@ impl Rung for WarpgroupFragments {
     const SUMMARY: &'static str =
         "as warp_fragments, 16-bit elements, four warps together by the instructions of sm_90a";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpFragments);
+    const STRIDES: Strides = Strides::Aligned;
     const REQUIRED_ARCH: RequiredArch = RequiredArch::Sm90a;
 
     fn refusal(depth: u32, size: usize) -> Option<&'static str> {

@@ -25,7 +25,7 @@ use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Operands, Refill, Sums, TileProducts, load_strip};
 use crate::product::warpgroup_split;
-use crate::{BiasRelu, GemmKernel, RequiredArch, Rung};
+use crate::{BiasRelu, GemmKernel, RequiredArch, Rung, Strides};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
@@ -82,6 +82,7 @@ pub fn split_is_exact(w: impl Iterator<Item = f32>, depth: u32) -> bool {
 impl Rung for WarpgroupHalves {
     const SUMMARY: &'static str = "as warpgroup_split, in two parts of f16, each row of X scaled";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpgroupSplit);
+    const STRIDES: Strides = Strides::Aligned;
     const REQUIRED_ARCH: RequiredArch = RequiredArch::Sm90a;
 }
 

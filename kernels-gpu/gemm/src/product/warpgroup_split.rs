@@ -24,7 +24,7 @@ use crate::product::tile::plan::{Candidate, Chosen, choose};
 use crate::product::tile::ring::Stage;
 use crate::product::tile::warp_tiles::*;
 use crate::product::warp_product::{self, Operands, Refill, Sums, TileProducts, load_strip};
-use crate::{BiasRelu, GemmKernel, RequiredArch, Rung};
+use crate::{BiasRelu, GemmKernel, RequiredArch, Rung, Strides};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, Multiplies, PlannedLaunch};
 use core::array;
@@ -56,6 +56,7 @@ impl Rung for WarpgroupSplit {
     const SUMMARY: &'static str = "as split_fragments, in three parts of bf16, \
         four warps together by the instructions of sm_90a";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::SplitFragments);
+    const STRIDES: Strides = Strides::Aligned;
     const REQUIRED_ARCH: RequiredArch = RequiredArch::Sm90a;
 }
 

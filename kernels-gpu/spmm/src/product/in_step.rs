@@ -48,13 +48,14 @@ const BLOCK: u32 = WARPS * WARP_SIZE;
 const UNROLL: usize = 8;
 
 /// Lanes that take a row of X together, neighbouring features that a lane loads at once, and loads of a lane.
-fn variant<T: Operand>(features: u32) -> (u32, u32, u32) {
+fn variant<T: Operand>(shape: LaunchShape) -> (u32, u32, u32) {
+    let (features, multiple) = (shape.features, shape.vector_multiple());
     let (bytes, has_whole_lines) = (size_of::<T>(), features.is_multiple_of(32));
-    let (lanes, width) = if bytes == 4 && features > 48 && features % 4 == 2 {
+    let (lanes, width) = if bytes == 4 && features > 48 && multiple % 4 == 2 {
         (32, 2)
-    } else if !features.is_multiple_of(4) {
+    } else if !multiple.is_multiple_of(4) {
         (16, 1)
-    } else if bytes == 2 && features.is_multiple_of(8) && features > 32 {
+    } else if bytes == 2 && multiple.is_multiple_of(8) && features > 32 {
         (8, 8)
     } else if bytes == 4 && features > 64 && !has_whole_lines {
         // The fewer parts a row of X is read in, the fewer of its cache lines are read twice.
@@ -69,7 +70,7 @@ fn variant<T: Operand>(features: u32) -> (u32, u32, u32) {
 
 /// A warp for each row or for a quarter of it, and each tile of features; warps along x, tiles along y.
 pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: EpilogueKind) -> LaunchConfig {
-    let (lanes, width, passes) = variant::<T>(shape.features);
+    let (lanes, width, passes) = variant::<T>(shape);
     let tile_width = lanes * width * passes;
     let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
     let part_bytes = WARPS * tile_width * size_of::<T::Sum>() as u32;
@@ -83,7 +84,7 @@ pub fn handle<T: Operand>(
     _: Reduction,
     _: EpilogueKind,
 ) -> Kernel<crate::GeneralArguments<T>> {
-    match variant::<T>(shape.features) {
+    match variant::<T>(shape) {
         (_, 1, _) => in_step::<T, 16, 1, 3>(),
         (_, 2, _) => in_step::<T, 32, 2, 1>(),
         (_, 8, _) => in_step::<T, 8, 8, 1>(),
@@ -101,8 +102,8 @@ pub fn handle<T: Operand>(
 /// # Safety
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
-/// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are teams; y holds numbers
-/// if beta is not 0.
+/// and a multiple of `WIDTH`, as are the strides and the places where X and Y start; strides are below 4 GiB; X and Y
+/// are apart from each other; `items` are teams; y holds numbers if beta is not 0.
 #[kernel(
     name = "spmm_in_step",
     T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];

@@ -31,7 +31,7 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
                     x.data.offset(feature)
                 }
             }),
-            stride: x.cols * size_of::<T>() as u32,
+            stride: x.stride * size_of::<T>() as u32,
         }
     }
 
@@ -39,7 +39,7 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
     ///
     /// # Safety
     ///
-    /// X has that row, and its columns are a multiple of `WIDTH`.
+    /// X has that row; its columns and its stride are multiples of `WIDTH`, and it starts at a whole vector.
     #[inline(always)]
     pub unsafe fn load(&self, row: u32) -> [T::Vector; PASSES] {
         let stride = u64::from(row) * u64::from(self.stride);

@@ -53,19 +53,20 @@ pub const MAX_FEATURES: u32 = 16;
 /// Warps in a block. They share nothing.
 const WARPS: u32 = 4;
 
-/// Neighbouring features that a lane has: the most that a row of X is a multiple of.
-fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
+/// Neighbouring features that a lane has: the most of which `multiple` is one, the number of features or
+/// [that of a shape](LaunchShape::vector_multiple).
+fn width<T: Operand>(multiple: u32, reduction: Reduction) -> u32 {
     let widths: &[u32] = match (reduction.is_extremum(), size_of::<T>()) {
         (true, _) => &[1],
         (false, 4) => &[4, 2, 1],
         (false, 8) => &[2, 1],
         (false, _) => &[4, 1],
     };
-    let fits = |width: &&u32| features.is_multiple_of(**width);
+    let fits = |width: &&u32| multiple.is_multiple_of(**width);
     *widths.iter().find(fits).unwrap_or(&1)
 }
 
-/// Nonzeros that a warp takes at a time, for so many features.
+/// Nonzeros that a warp takes at a time, for so many features of packed X and Y.
 pub fn nonzeros_of_chunk<T: Operand>(features: u32, reduction: Reduction) -> u32 {
     let width = width::<T>(features, reduction);
     WARP_SIZE / lane_groups::lanes(features, width) * LOADS as u32
@@ -77,7 +78,7 @@ pub fn launch<T: Operand>(
     reduction: Reduction,
     _: EpilogueKind,
 ) -> LaunchConfig {
-    let width = width::<T>(shape.features, reduction);
+    let width = width::<T>(shape.vector_multiple(), reduction);
     let bytes = WARPS * bytes_of_warp::<T::Sum>(width);
     LaunchConfig::new(shape.items.div_ceil(WARPS), WARPS * WARP_SIZE).shared_bytes(bytes)
 }
@@ -89,7 +90,7 @@ pub fn handle<T: Operand>(
     reduction: Reduction,
     _: EpilogueKind,
 ) -> Kernel<crate::GeneralArguments<T>> {
-    match width::<T>(shape.features, reduction) {
+    match width::<T>(shape.vector_multiple(), reduction) {
         _ if reduction.is_extremum() => narrow_max::<T, 1>(),
         1 => narrow::<T, 1>(),
         2 => narrow::<T, 2>(),
@@ -105,8 +106,9 @@ pub fn handle<T: Operand>(
 /// # Safety
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
-/// and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; y holds numbers if beta is not 0;
-/// `items` are tasks, with two rows of partial sums for each and a number of arrivals, which is 0.
+/// and a multiple of `WIDTH`, as are the strides and the places where X and Y start; strides are below 4 GiB; X and Y
+/// are apart from each other; y holds numbers if beta is not 0; `items` are tasks, with two rows of partial sums for
+/// each and a number of arrivals, which is 0.
 #[kernel(
     name = "spmm_narrow",
     T = [f32, f64, f16, bf16], WIDTH = [1];

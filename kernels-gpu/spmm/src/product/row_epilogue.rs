@@ -61,7 +61,7 @@ impl<T: Operand> LaneOutput<'_, T> {
     #[inline(always)]
     unsafe fn start_in_y(&self) -> usize {
         // SAFETY: the row is a row of A, by this function's contract.
-        unsafe { self.row_of_y() * self.y.cols as usize }
+        unsafe { self.row_of_y() * self.y.stride as usize }
     }
 
     /// The first feature of a vector; `None` past the last feature.
@@ -140,7 +140,10 @@ unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
     results: Results<T::Sum, WIDTH, PASSES>,
 ) {
     let bytes = size_of::<T>() as u32;
-    let row = output.y.data.offset_rows(row as u32, output.y.cols * bytes);
+    let row = output
+        .y
+        .data
+        .offset_rows(row as u32, output.y.stride * bytes);
     unroll!(pass in 0..3 {
         if let Some(feature) = output.feature::<LANES, WIDTH, PASSES>(pass) {
             let vector = row.offset_rows(feature as u32, bytes);

@@ -23,7 +23,9 @@ mod run;
 mod variant;
 
 pub use crate::product::row_epilogue::passes;
-pub use variant::{GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, width};
+pub use variant::{
+    GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, lanes_of_shape, width, width_of,
+};
 
 use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
 use crate::product::row_epilogue::{AddSums, RowEpilogue, StoreSums, StoreSumsInAnyOrder};
@@ -89,7 +91,7 @@ pub fn handle<T: Operand>(
     if reduction.is_extremum() {
         return of_variant!(vector_max);
     }
-    match variant::epilogue_kind_of::<T>(shape.features, reduction, epilogue) {
+    match variant::epilogue_kind_of::<T>(shape, reduction, epilogue) {
         EpilogueKind::Plain => of_variant!(vector),
         EpilogueKind::AnyOrder => of_variant!(vector_any_order),
         EpilogueKind::Added => of_variant!(vector_added),
@@ -107,8 +109,9 @@ listed! {
     /// # Safety
     ///
     /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at
-    /// least 1 and a multiple of `WIDTH`, a row of X smaller than 4 GiB, apart from each other; `items` are tasks in
-    /// the caller's order of rows, with room for their sums if a row is split.
+    /// least 1 and a multiple of `WIDTH`, as are the strides and the places where X and Y start; strides are below
+    /// 4 GiB; X and Y are apart from each other; `items` are tasks in the caller's order of rows, with room for their
+    /// sums if a row is split.
     #[kernel(
         name = "spmm_vector",
         T = [f32], LANES = [8, 32], WIDTH = [1], PASSES = [2];

@@ -59,8 +59,8 @@ pub(crate) unsafe fn strip<const BYTES: usize>(
     }
 }
 
-/// The alignment, up to 16 bytes, of every row of a matrix whose rows have `row_bytes` bytes.
+/// The greatest power of two, up to 16, that divides a number of bytes.
 #[inline(always)]
-pub(crate) fn alignment(row_bytes: u64) -> u32 {
-    1 << row_bytes.trailing_zeros().min(4)
+pub(crate) fn alignment(bytes: u64) -> u32 {
+    1 << bytes.trailing_zeros().min(4)
 }

@@ -16,10 +16,10 @@ impl<T: RealElement, S: BlockTile> BlockProduct<'_, T, S> {
         let tile = Self::SHAPE;
         let x = self.memory.offset_bytes(stage * tile.stage_bytes());
         let w = x.offset_bytes(tile.x_bytes());
-        // SAFETY: X and W are aligned to 16 bytes, so every row is aligned to the power of two that divides its length,
-        // up to 16. The parts of the stage for X and W do not overlap.
+        // SAFETY: X and W are aligned to 16 bytes, so every row is aligned to the power of two, up to 16, that divides
+        // the stride; `alignment` divides the rows' length too. The parts of the stage for X and W do not overlap.
         unsafe {
-            match alignment::<T>(self.x.cols) {
+            match alignment::<T>(self.x.cols | self.x.stride) {
                 16 => self.copy_x::<4>(chunk, x),
                 8 => self.copy_x::<2>(chunk, x),
                 _ => self.copy_x::<1>(chunk, x),
@@ -43,6 +43,7 @@ impl<T: RealElement, S: BlockTile> BlockProduct<'_, T, S> {
         let bytes = 4 * WORDS as u32;
         let copies = tile.chunk_bytes / bytes;
         let row_bytes = u64::from(self.x.cols) * size_of::<T>() as u64;
+        let stride = u64::from(self.x.stride) * size_of::<T>() as u64;
         let last_row = u64::from(self.x.rows) - 1;
         // With the constant `tile.threads`, the compiler would unroll the loop and keep each address in a register.
         let threads = thread::block_dim_x();
@@ -57,7 +58,7 @@ impl<T: RealElement, S: BlockTile> BlockProduct<'_, T, S> {
                 if from < row_bytes {
                     let row = (self.first_row + u64::from(row)).min(last_row);
                     let x = self.x.data.cast::<u32>();
-                    async_copy::copy::<u32, WORDS>(to, x.offset_bytes(row * row_bytes + from));
+                    async_copy::copy::<u32, WORDS>(to, x.offset_bytes(row * stride + from));
                 } else {
                     to.store_array(0, [0; WORDS]);
                 }
@@ -101,10 +102,10 @@ impl<T: RealElement, S: BlockTile> BlockProduct<'_, T, S> {
     }
 }
 
-/// The alignment in bytes of every row of a matrix with `cols` columns: 16, 8 or 4.
+/// The greatest power of two of 4, 8 and 16 that divides the bytes of so many elements.
 #[inline(always)]
-fn alignment<T>(cols: u32) -> u32 {
-    let bytes = u64::from(cols) * size_of::<T>() as u64;
+fn alignment<T>(elements: u32) -> u32 {
+    let bytes = u64::from(elements) * size_of::<T>() as u64;
     if bytes.is_multiple_of(16) {
         16
     } else if bytes.is_multiple_of(8) {

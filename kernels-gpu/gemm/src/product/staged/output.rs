@@ -42,7 +42,7 @@ impl<T: RealElement, S: BlockTile> BlockProduct<'_, T, S> {
         unroll!(i in 0..8 {
             let row = row + i as u64 * u64::from(tile.row_groups());
             if const { i < Self::SHAPE.rows } && row < u64::from(y.rows) {
-                let row_start = row as usize * cols;
+                let row_start = row as usize * y.stride as usize;
                 unroll!(vector in 0..8 {
                     let first = self.first_column as usize
                         + (vector * tile.groups as usize + group as usize) * N;
@@ -79,10 +79,10 @@ unsafe fn store_vector<T: RealElement, const N: usize>(
     sums: [T; N],
 ) {
     let cols = y.cols as usize;
-    let whole = cols.is_multiple_of(N);
+    let whole = (cols | y.stride as usize).is_multiple_of(N);
     let mut elements = sums;
-    // SAFETY: single elements are written only if `first + k < cols`. The vector is written only if `cols` is a
-    // multiple of `N`: it then ends inside the row, and is aligned.
+    // SAFETY: single elements are written only if `first + k < cols`. The vector is written only if `cols`
+    // and the stride are multiples of `N`: it then ends inside the row, and is aligned.
     unsafe {
         unroll!(k in 0..4 {
             if const { k < N } && first + k < cols {

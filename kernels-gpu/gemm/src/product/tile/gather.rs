@@ -2,8 +2,8 @@
 //!
 //! With 47 columns of f32, a row of Y starts at any multiple of 4 bytes. But eight whole rows are one range of memory,
 //! and the range starts at a multiple of 16 bytes. So a warp first places the elements in shared memory in the order of
-//! Y. Then it copies the range, 16 bytes a lane. If a tile has only some columns of Y, each row is a range of its own,
-//! and lanes write neighbouring elements.
+//! Y. Then it copies the range, 16 bytes a lane. If a tile has only some columns of Y, or if rows of Y have gaps
+//! between them, each row is a range of its own, and lanes write neighbouring elements.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -22,14 +22,14 @@ pub(crate) unsafe fn write<T: Element>(
     (first, count): (u32, u32),
     (first_column, width): (u32, u32),
 ) {
-    let cols = y.cols as usize;
+    let stride = y.stride as usize;
     // The compiler would unroll a loop with a constant step four times; the kernel need not be that long.
     let lanes = thread::opaque(WARP_SIZE);
-    let to = (y.data).offset(first as usize * cols + first_column as usize);
+    let to = (y.data).offset(first as usize * stride + first_column as usize);
     // SAFETY: Y has the rows and columns, and `elements` has `count * width` elements, by the contract. If `width` is
-    // all columns, the rows are one range, which starts at a multiple of 8 rows and so of 16 bytes.
+    // the stride, the rows are one range, which starts at a multiple of 8 rows and so of 16 bytes.
     unsafe {
-        if width == y.cols {
+        if width == y.stride {
             write_piece(to, elements, count * width, lanes);
             return;
         }
@@ -39,7 +39,7 @@ pub(crate) unsafe fn write<T: Element>(
             while i < width {
                 thread::keep_rolled();
                 let element = elements.load((row * width + i) as usize);
-                to.store(row as usize * cols + i as usize, element);
+                to.store(row as usize * stride + i as usize, element);
                 i += lanes;
             }
         }

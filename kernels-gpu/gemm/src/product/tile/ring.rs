@@ -129,7 +129,7 @@ impl Ring {
             stride,
             tiles,
             copies: LaneCopies::new(x, tile, (row, end), (tiles, stride), stages),
-            strip: tile.strip_offset(row_bytes, lane),
+            strip: tile.strip_offset(x.stride.wrapping_mul(size), lane),
             stage: 0,
             chunk: 0,
             part: weights,

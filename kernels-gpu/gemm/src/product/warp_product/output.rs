@@ -16,7 +16,8 @@ use warprow_kernels_matrix::{Operand, unroll};
 ///
 /// # Safety
 ///
-/// No other warp writes the tile's rows from `first` on and columns from `first_column` on. Y ends at row `end`, and
+/// No other warp writes the tile's rows from `first` on and columns from `first_column` on. If the columns of Y are a
+/// multiple of the tile's vector, the stride is one too. Y ends at row `end`, and
 /// the bias has one element for each of its columns. `output` is [`Ring::output`](crate::product::tile::ring::Ring).
 /// All lanes call it.
 #[inline(always)]
@@ -113,16 +114,16 @@ unsafe fn finish<T: Operand, S: WarpTile>(
 ///
 /// # Safety
 ///
-/// As for [`store`]; the number of columns of Y is a multiple of the vector's.
+/// As for [`store`]; the number of columns of Y is a multiple of the vector's, and so is the stride.
 #[inline(always)]
 unsafe fn store_vectors<T: Operand, S: WarpTile>(
     operands: &Operands<'_, T>,
     position: OutputPosition,
     sums: &Sums<T>,
 ) {
-    let (y, cols) = (operands.y, operands.y.cols as usize);
+    let (y, stride) = (operands.y, operands.y.stride as usize);
     let row = position.first as usize + position.row as usize;
-    let mut to = y.data.offset(row * cols + position.column as usize);
+    let mut to = y.data.offset(row * stride + position.column as usize);
     unroll!(half in 0..4 {
         if const { half < 2 * S::SHAPE.row_fragments } {
             if position.row + 8 * (half as u32) < position.rows {
@@ -136,8 +137,8 @@ unsafe fn store_vectors<T: Operand, S: WarpTile>(
                             sums[half / 2][(n + k / 2) % 16][half % 2 * 2 + k % 2]
                         }));
                         let to = to.offset(8 * n).cast::<u32>();
-                        // SAFETY: the row is below `rows` and the first column below `cols`, checked above. `cols` is a
-                        // multiple of the vector, so the vector ends inside the row and is aligned.
+                        // SAFETY: the row is below `rows` and the first column below `cols`, checked above. Columns
+                        // and stride are multiples of the vector, so it ends inside the row and is aligned.
                         unsafe {
                             if group * size_of::<T>() == 8 {
                                 to.store4(0, words);
@@ -148,7 +149,7 @@ unsafe fn store_vectors<T: Operand, S: WarpTile>(
                     }
                 });
             }
-            to = to.offset(8 * cols);
+            to = to.offset(8 * stride);
         }
     });
 }
@@ -211,9 +212,9 @@ unsafe fn store_elements<T: Operand, S: WarpTile>(
     position: OutputPosition,
     sums: &Sums<T>,
 ) {
-    let (y, cols) = (operands.y, operands.y.cols as usize);
+    let (y, stride) = (operands.y, operands.y.stride as usize);
     let row = position.first as usize + position.row as usize;
-    let mut to = y.data.offset(row * cols + position.column as usize);
+    let mut to = y.data.offset(row * stride + position.column as usize);
     unroll!(half in 0..4 {
         if const { half < 2 * S::SHAPE.row_fragments } {
             if position.row + 8 * (half as u32) < position.rows {
@@ -231,7 +232,7 @@ unsafe fn store_elements<T: Operand, S: WarpTile>(
                     }
                 });
             }
-            to = to.offset(8 * cols);
+            to = to.offset(8 * stride);
         }
     });
 }

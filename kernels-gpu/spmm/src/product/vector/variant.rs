@@ -118,14 +118,13 @@ fn lanes_of<T: Operand>(instances: &[VectorInstances], width: u32) -> LaneCounts
 
 /// The instances that a product can take: their epilogue, the elements of their loads, and their numbers of lanes.
 ///
-/// They have the epilogue and the [`width`] that are wanted, or else [`EpilogueKind::Scaled`], which can do the work of
+/// They have the epilogue and the `width` that are wanted, or else [`EpilogueKind::Scaled`], which can do the work of
 /// the others. Where neither has instances of that width, they load single elements.
 fn candidates<T: Operand>(
-    features: u32,
+    width: u32,
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> (EpilogueKind, u32, LaneCounts) {
-    let width = width::<T>(features, reduction);
     let choices = [
         (epilogue, width),
         (EpilogueKind::Scaled, width),
@@ -144,20 +143,29 @@ fn candidates<T: Operand>(
 
 /// The epilogue of the instance that a product takes: the one that is wanted, or [`EpilogueKind::Scaled`].
 pub(crate) fn epilogue_kind_of<T: Operand>(
-    features: u32,
+    shape: LaunchShape,
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> EpilogueKind {
-    candidates::<T>(features, reduction, epilogue).0
+    candidates::<T>(width_of::<T>(shape, reduction), reduction, epilogue).0
 }
 
-/// The numbers of lanes that there are instances of.
+/// The numbers of lanes that there are instances of, for packed X and Y.
 pub fn lanes<T: Operand>(
     features: u32,
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> LaneCounts {
-    candidates::<T>(features, reduction, epilogue).2
+    candidates::<T>(width::<T>(features, reduction), reduction, epilogue).2
+}
+
+/// The numbers of lanes that there are instances of, for the rows of X and Y of that shape.
+pub fn lanes_of_shape<T: Operand>(
+    shape: LaunchShape,
+    reduction: Reduction,
+    epilogue: EpilogueKind,
+) -> LaneCounts {
+    candidates::<T>(width_of::<T>(shape, reduction), reduction, epilogue).2
 }
 
 /// An instance: lanes of a sub-warp, elements of a load, loads of a lane.
@@ -169,7 +177,8 @@ pub(crate) fn variant<T: Operand>(
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> Variant {
-    let (_, width, there_are) = candidates::<T>(shape.features, reduction, epilogue);
+    let width = width_of::<T>(shape, reduction);
+    let (_, width, there_are) = candidates::<T>(width, reduction, epilogue);
     let lanes = there_are.at_most(shape.lanes).unwrap_or(WARP_SIZE);
     (lanes, width, passes(lanes, width))
 }
@@ -177,9 +186,20 @@ pub(crate) fn variant<T: Operand>(
 /// Elements that a lane loads at once: 16 bytes, or the largest part of them of which a row of X is a multiple; but
 /// four where 8 lanes then have the whole row. Loads of two elements have instances for rows of more than 32 f32, and
 /// maxima of other types than f32 load single elements.
+///
+/// X and Y are packed.
 pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
+    widest::<T>(features, features, reduction)
+}
+
+/// The same for the rows of X and Y of that shape, which may start at fewer multiples.
+pub fn width_of<T: Operand>(shape: LaunchShape, reduction: Reduction) -> u32 {
+    widest::<T>(shape.features, shape.vector_multiple(), reduction)
+}
+
+fn widest<T: Operand>(features: u32, multiple: u32, reduction: Reduction) -> u32 {
     // No features at all are a multiple of everything, and nothing is launched for them.
-    let multiple_of = 1 << features.trailing_zeros().min(T::MAX_WIDTH.ilog2());
+    let multiple_of = 1 << multiple.trailing_zeros().min(T::MAX_WIDTH.ilog2());
     match multiple_of {
         _ if reduction.is_extremum() && T::NAME != "f32" => 1,
         8 if features <= 32 => 4,
@@ -196,7 +216,7 @@ pub(crate) fn tiles(shape: LaunchShape, (lanes, width, passes): Variant) -> u32 
 
 /// How many times eight lanes a task has, in all tiles of features, for the lanes of an instance.
 pub fn eights_of_task<T: Operand>(shape: LaunchShape, reduction: Reduction) -> u64 {
-    let width = width::<T>(shape.features, reduction);
+    let width = width_of::<T>(shape, reduction);
     let variant = (shape.lanes, width, passes(shape.lanes, width));
     u64::from(shape.lanes / 8) * u64::from(tiles(shape, variant))
 }

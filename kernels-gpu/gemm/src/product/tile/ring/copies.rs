@@ -23,8 +23,8 @@ pub(crate) struct LaneCopies {
     tile: TileLayout,
     /// Bytes of an element.
     size: u32,
-    /// Bytes of a row of X.
-    row_bytes: u64,
+    /// Bytes from one row of X to the next.
+    stride_bytes: u64,
     /// Bytes of a piece: 16, 8 or 4.
     bytes: u32,
     /// The lane's first piece of the next chunk in X, and its offset in a stage.
@@ -62,8 +62,9 @@ impl LaneCopies {
         stages: Shared<u32>,
     ) -> Self {
         let row_bytes = u64::from(x.cols) * size_of::<T>() as u64;
+        let stride_bytes = u64::from(x.stride) * size_of::<T>() as u64;
         let chunks = tile.chunks(row_bytes);
-        let bytes = match row_bytes.trailing_zeros() {
+        let bytes = match (row_bytes | stride_bytes).trailing_zeros() {
             _ if tile.unaligned => 16,
             4.. => 16,
             3 => 8,
@@ -76,13 +77,13 @@ impl LaneCopies {
         let before_last = u64::from(chunks.saturating_sub(1)) * u64::from(tile.chunk);
         // Bytes from the start of an aligned piece to the start of the row in it.
         let before = if tile.unaligned {
-            row_of_x * row_bytes % 16
+            row_of_x * stride_bytes % 16
         } else {
             0
         };
-        let of_lane = (u64::from(row) + u64::from(lane)) * row_bytes;
+        let of_lane = (u64::from(row) + u64::from(lane)) * stride_bytes;
         let ahead = i64::from(tile.chunk) - i64::from(part) + before as i64 - (of_lane % 16) as i64;
-        let down = u64::from(lane - below) * row_bytes;
+        let down = u64::from(lane - below) * stride_bytes;
         // An aligned row has no bytes in the extra piece, so its end is "far away".
         let past = if of_lane.is_multiple_of(16) {
             i64::MAX / 2
@@ -92,10 +93,10 @@ impl LaneCopies {
         Self {
             tile,
             size: size_of::<T>() as u32,
-            row_bytes,
+            stride_bytes,
             bytes,
             last_piece: (down.wrapping_add_signed(ahead), past),
-            from: (x.data.cast()).offset_bytes(row_of_x * row_bytes - before + u64::from(part)),
+            from: (x.data.cast()).offset_bytes(row_of_x * stride_bytes - before + u64::from(part)),
             offset: tile.offset(below, part),
             rows: end.saturating_sub(row).saturating_sub(below),
             stride,
@@ -129,9 +130,9 @@ impl LaneCopies {
         } else {
             i64::from(tile.pitch())
         };
-        // SAFETY: X is aligned to 16 bytes, so every row is aligned to the power of two that divides its length, up to
-        // 16; `self.bytes` is that number, or 16 in an unaligned tile, whose pieces are aligned. `copy_whole` is called
-        // only if all rows and all bytes exist.
+        // SAFETY: X is aligned to 16 bytes, so every row is aligned to the power of two, up to 16, that divides its
+        // stride; `self.bytes` divides the rows' length too, or is 16 in an unaligned tile, whose pieces are aligned.
+        // `copy_whole` is called only if all rows and all bytes exist.
         unsafe {
             match self.bytes {
                 _ if tile.unaligned && self.chunk + 2 < self.chunks && self.has_rows() => {
@@ -156,7 +157,7 @@ impl LaneCopies {
         self.from = self.from.offset_bytes(tile.chunk.into());
         if is_last {
             let row = u64::from(self.chunk) * u64::from(tile.chunk);
-            let down = u64::from(self.stride) * self.row_bytes;
+            let down = u64::from(self.stride) * self.stride_bytes;
             self.from = self.from.offset_bytes(down.wrapping_sub(row));
             self.rows = self.rows.saturating_sub(self.stride);
             self.chunk = 0;
@@ -188,7 +189,7 @@ impl LaneCopies {
     #[inline(always)]
     fn each_piece(&self, bytes: u32, copy: impl Fn(u32, Shared<u32>, Global<u32>)) {
         let at_once = WARP_SIZE * bytes / self.tile.chunk;
-        let step = u64::from(at_once) * self.row_bytes;
+        let step = u64::from(at_once) * self.stride_bytes;
         // `opaque`, so that the pieces' addresses do not stay in registers from chunk to chunk.
         let offset = thread::opaque(self.offset);
         let rows = if bytes < 16 {

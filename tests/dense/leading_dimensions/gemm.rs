@@ -1,0 +1,95 @@
+//! XW by every kernel of the product: leading dimensions that it takes, and those that it refuses.
+
+use super::{Layout, Wide, layout};
+use crate::gemm::choices;
+use ndarray::{Array2, ArrayView2};
+use warprow::gemm::GemmError;
+use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
+
+/// Columns of X and of Y: whole vectors, halves, and odd ones.
+const SHAPES: [(usize, usize); 6] = [(16, 16), (40, 47), (37, 24), (96, 33), (64, 130), (5, 6)];
+
+/// Gaps that all kernels take if X has an even number of columns and Y has whole vectors, and others.
+const GAPS: [(usize, usize); 5] = [(0, 8), (16, 0), (2, 2), (1, 3), (6, 5)];
+
+fn run<T: GemmElement>(
+    gemm: &Gemm<T>,
+    x: ArrayView2<'_, T>,
+    [of_x, of_y]: [Layout; 2],
+) -> Result<Array2<T>, GemmError> {
+    let x = Wide::new(gemm.device(), x, of_x);
+    let old = Array2::from_elem((x.rows, gemm.cols()), T::from_f64(7.0));
+    let mut y = Wide::new(gemm.device(), old.view(), of_y);
+    gemm.run(x.view(), x.rows, y.view_mut())?;
+    Ok(y.download()
+        .unwrap_or_else(|error| panic!("{gemm}, {of_x:?}, {of_y:?}: {error}")))
+}
+
+fn is_ladder(options: GemmOptions) -> bool {
+    options
+        .tuning
+        .kernel
+        .is_some_and(|kernel| kernel.folder() == "ladder")
+}
+
+/// Whether the kernel takes rows of X and Y of so many elements of `size` bytes, with these gaps.
+fn takes(
+    kernel: GemmKernel,
+    size: usize,
+    (k, n): (usize, usize),
+    (of_x, of_y): (usize, usize),
+) -> bool {
+    let vector = 1 << (n * size).trailing_zeros().min(4);
+    let takes_any = matches!(kernel, GemmKernel::Staged | GemmKernel::Fragments);
+    takes_any || ((k + of_x) * size).is_multiple_of(4) && ((n + of_y) * size).is_multiple_of(vector)
+}
+
+fn every_kernel_agrees<T: GemmElement>() {
+    for device in support::devices() {
+        for (k, n) in SHAPES {
+            let x = generate::dense::<T>(83, k, 1).unwrap();
+            let w = generate::dense::<T>(k, n, 2).unwrap();
+            for options in choices::<T>(&device, k) {
+                if is_ladder(options) {
+                    continue;
+                }
+                let gemm = Gemm::plan(&device, w.view(), None, options.relu(true)).unwrap();
+                let packed = run(&gemm, x.view(), [layout(0, 0); 2]).unwrap();
+                for gaps in GAPS {
+                    let found = run(&gemm, x.view(), [layout(0, gaps.0), layout(0, gaps.1)]);
+                    if takes(gemm.kernel(), size_of::<T>(), (k, n), gaps) {
+                        let found =
+                            found.unwrap_or_else(|error| panic!("{gemm}, {gaps:?}: {error}"));
+                        assert_eq!(found, packed, "{gemm}, {gaps:?}");
+                    } else {
+                        let is_refused = matches!(&found, Err(GemmError::Kernel { reason, .. })
+                            if reason.contains("leading dimension"));
+                        assert!(is_refused, "{gemm}, {gaps:?}: {found:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kernel_gives_the_bits_of_packed_operands_or_says_what_it_wants() {
+    every_kernel_agrees::<f32>();
+    every_kernel_agrees::<f64>();
+    every_kernel_agrees::<f16>();
+    every_kernel_agrees::<bf16>();
+}
+
+#[test]
+fn w_may_be_columns_of_a_wider_array_of_the_host() {
+    let wide = generate::dense::<f32>(12, 20, 2).unwrap();
+    let w = wide.slice(ndarray::s![.., 3..10]);
+    let x = generate::dense::<f32>(9, 12, 1).unwrap();
+    for device in support::devices() {
+        let of = |w: ArrayView2<'_, f32>| {
+            let gemm = Gemm::plan(&device, w, None, GemmOptions::default()).unwrap();
+            gemm.multiply(x.view()).unwrap()
+        };
+        assert_eq!(of(w), of(w.to_owned().view()));
+    }
+}
