@@ -13,7 +13,7 @@
 //! fault: nothing orders the accesses of the two blocks.
 //!
 //! An atomic load and an atomic store do not race, but the sum is lost all the same: another block can store between the
-//! two. Load, addition and store must be one operation. The check counts at least one for each of the 8 blocks.
+//! two. Load, addition and store must be one operation.
 //!
 //! Your task: add the sums of the blocks without a race. The order of the blocks may be any.
 //!

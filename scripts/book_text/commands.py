@@ -1,8 +1,8 @@
 """Console blocks: fenced blocks of the language `console`, whose commands are run from the root of the repository.
 
 A line that begins with `$ ` is a command; the lines after it are its output, standard error included. Neither what
-cargo says while it builds nor the reason why there is no GPU is a part of it. Times and numbers of cores are not
-compared. Marks may stand before a block, each on a line:
+cargo says while it builds nor the reason why there is no GPU is a part of it. Times, numbers of cores and rounding
+errors are not compared. Marks may stand before a block, each on a line:
 
     <!-- fails -->          the commands must exit with a code other than 0; else they must exit with 0
     <!-- keep: REGEX -->    only lines that match are shown; the others become one line `..`
@@ -33,6 +33,7 @@ MASKS = [
     (re.compile(r"\b\d+(\.\d+)? (s|ms|us)\b"), "TIME"),
     (re.compile(r"\(\d+ cores?\)"), "CORES"),
     (re.compile(r"\bin \d+(\.\d+)?s\b"), "TIME"),
+    (re.compile(r"\bgreatest error .*"), "ERROR"),
 ]
 PICTURE = re.compile(r"\bbook/chapters/pictures/[\w-]+\.svg\b")
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")

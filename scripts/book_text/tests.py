@@ -67,6 +67,10 @@ class Commands(unittest.TestCase):
         text = "```console\n$ echo 'emulator (2 cores), 0.35 s'\nemulator (8 cores), 1.2 s\n```\n"
         self.assertEqual(self.renewed(text), text)
 
+    def test_rounding_errors_are_not_compared(self):
+        text = "```console\n$ echo 'verified, greatest error 1.2e-7'\nverified, greatest error 3e-8\n```\n"
+        self.assertEqual(self.renewed(text), text)
+
     def test_a_wrong_exit_code_is_a_fault(self):
         with self.assertRaises(Fault):
             self.renewed("```console\n$ false\n```\n")

@@ -13,7 +13,7 @@ use warprow_book_kernels::spmv::{Csr, spmv_thread_per_row, spmv_warp_per_row};
 /// A matrix.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Matrix {
-    /// A Matrix Market file, .mtx or .mtx.gz; or `hubs`, a generated graph in which a few rows have most of the nonzeros
+    /// A Matrix Market file, .mtx or .mtx.gz; or `hubs`, a generated graph whose first rows have most of the nonzeros
     /// [default: the dependencies of Debian's packages]
     #[arg(long, value_name = "FILE|hubs")]
     pub matrix: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! The lock is tested, and then taken. Two warps can see it free before one of them takes it.
+//! The lock is tested and then set, but another warp can find it free between the two.
 
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;

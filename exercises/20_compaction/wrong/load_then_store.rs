@@ -1,4 +1,4 @@
-//! Two warps can load the same count before one of them stores.
+//! The counter is loaded atomically and stored atomically, but another warp can take the same places between the two.
 
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;

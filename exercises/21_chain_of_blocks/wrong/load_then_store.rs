@@ -1,4 +1,4 @@
-//! Two blocks can load the same ticket before one of them stores.
+//! The ticket is loaded atomically and stored atomically, but another block can draw the same one between the two.
 
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -25,9 +25,9 @@ pub unsafe fn chain(
     // accesses to shared memory, and the fences around the flags order those to `totals`.
     unsafe {
         if t == 0 {
-            let mine = ticket.atomic_load(Scope::Device, 0);
-            ticket.atomic_store(Scope::Device, 0, mine + 1);
-            place.store(0, mine);
+            let own = ticket.atomic_load(Scope::Device, 0);
+            ticket.atomic_store(Scope::Device, 0, own + 1);
+            place.store(0, own);
         }
         thread::sync_threads();
         let block = place.load(0) as usize;
