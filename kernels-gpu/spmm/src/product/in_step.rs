@@ -155,8 +155,8 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
                     y: &y,
                     items: &items,
                     row_of_y: None,
-                    feature,
-                    features,
+                    feature: feature as u32,
+                    features: x.cols,
                 };
                 RowEpilogue::<T>::write::<LANES, WIDTH, PASSES>(&scaling, output, results);
             }

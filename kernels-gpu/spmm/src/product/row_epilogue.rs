@@ -33,9 +33,9 @@ pub(crate) struct LaneOutput<'a, T: Operand> {
     /// The row of Y, if it [has been looked up](RowEpilogue::LOOKS_AHEAD).
     pub row_of_y: Option<u32>,
     /// The lane's first feature; each further vector starts `LANES * WIDTH` later.
-    pub feature: usize,
+    pub feature: u32,
     /// The number of features.
-    pub features: usize,
+    pub features: u32,
 }
 
 impl<T: Operand> LaneOutput<'_, T> {
@@ -69,8 +69,9 @@ impl<T: Operand> LaneOutput<'_, T> {
     fn feature<const LANES: u32, const WIDTH: usize, const PASSES: usize>(
         &self,
         pass: usize,
-    ) -> Option<usize> {
-        let feature = self.feature + pass * (LANES as usize * WIDTH);
+    ) -> Option<u32> {
+        // A row has fewer than 2^32 bytes, so a feature past its last tile is a u32.
+        let feature = self.feature + pass as u32 * (LANES * WIDTH as u32);
         (pass < PASSES && feature < self.features).then_some(feature)
     }
 }
@@ -146,7 +147,7 @@ unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
         .offset_rows(row as u32, output.y.stride * bytes);
     unroll!(pass in 0..3 {
         if let Some(feature) = output.feature::<LANES, WIDTH, PASSES>(pass) {
-            let vector = row.offset_rows(feature as u32, bytes);
+            let vector = row.offset_rows(feature, bytes);
             // The sum of an empty row is -0; adding 0 makes it 0.
             let results = array::from_fn(|k| results[pass][k] + T::Sum::ZERO);
             // SAFETY: `WIDTH` features of the row from `feature` on, which only this lane writes.
@@ -170,7 +171,7 @@ impl<T: Operand> RowEpilogue<T> for AddSums {
         let row_of_y = unsafe { output.start_in_y() };
         unroll!(pass in 0..3 {
             if let Some(feature) = output.feature::<LANES, WIDTH, PASSES>(pass) {
-                let index = row_of_y + feature;
+                let index = row_of_y + feature as usize;
                 // SAFETY: `WIDTH` features of the row from `feature` on, which only this lane reads and writes.
                 unsafe {
                     let old = T::load_mut::<WIDTH>(output.y.data, index);
@@ -199,9 +200,8 @@ impl<T: Operand> RowEpilogue<T> for Scaling<T::Sum> {
         unsafe {
             let (factor, row_of_y) = (self.factor(output.row), output.start_in_y());
             for pass in 0..PASSES {
-                let feature = output.feature + pass * (LANES as usize * WIDTH);
-                if feature < output.features {
-                    let index = row_of_y + feature;
+                if let Some(feature) = output.feature::<LANES, WIDTH, PASSES>(pass) {
+                    let index = row_of_y + feature as usize;
                     Scaling::write(self, factor, results[pass], output.y.data, index);
                 }
             }

@@ -324,8 +324,8 @@ unsafe fn join_parts<T: Operand, R: Reducer>(
                     y: &y,
                     items: &items,
                     row_of_y: None,
-                    feature,
-                    features,
+                    feature: feature as u32,
+                    features: y.cols,
                 };
                 RowEpilogue::<T>::write::<WARP_SIZE, 1, 1>(&scaling, output, [[sum]]);
             }

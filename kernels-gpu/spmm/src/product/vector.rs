@@ -278,12 +278,13 @@ unsafe fn reduce_rows<
     items: Items<SumOf<T>>,
     writer: E,
 ) {
-    let item = thread::block_idx_x() * (block(LANES) / LANES) + thread::thread_idx_x() / LANES;
     let tile_width = LANES * (WIDTH * PASSES) as u32;
-    let tiles = x.cols.div_ceil(tile_width);
-    let mut tile = thread::block_idx_y();
-    while tile < tiles {
-        let first_feature = tile * tile_width;
+    let mut first_feature = thread::block_idx_y() * tile_width;
+    // A row has fewer than 2^32 bytes, so the next tile's first feature is a u32.
+    while first_feature < x.cols {
+        // Computed for each tile, so that it stays in no register while nonzeros stream.
+        let in_block = thread::opaque(thread::thread_idx_x()) / LANES;
+        let item = thread::block_idx_x() * (block(LANES) / LANES) + in_block;
         // SAFETY: `Run` wants what the kernels want, and all threads of the block have the same tiles.
         unsafe {
             let mut run = Run::<T, R, E, LANES, WIDTH, PASSES>::start(
@@ -298,8 +299,8 @@ unsafe fn reduce_rows<
             run.stream();
             run.join();
         }
-        tile += thread::grid_dim_y();
-        if tile < tiles {
+        first_feature += thread::grid_dim_y() * tile_width;
+        if first_feature < x.cols {
             // The next tile's heads overwrite this one's.
             thread::sync_threads();
         }

@@ -156,8 +156,8 @@ impl SplitRow {
                         y,
                         items,
                         row_of_y: None,
-                        feature,
-                        features,
+                        feature: feature as u32,
+                        features: y.cols,
                     };
                     RowEpilogue::<T>::write::<1, WIDTH, 1>(scaling, output, [results]);
                 }

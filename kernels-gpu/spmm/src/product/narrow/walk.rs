@@ -230,8 +230,8 @@ impl<'a, T: Operand, R: Reducer, const WIDTH: usize> Walk<'a, T, R, WIDTH> {
                 y: self.y,
                 items: self.items,
                 row_of_y: None,
-                feature: self.feature,
-                features: self.features,
+                feature: self.feature as u32,
+                features: self.features as u32,
             };
             RowEpilogue::<T>::write::<1, WIDTH, 1>(self.scaling, output, [sum]);
         }

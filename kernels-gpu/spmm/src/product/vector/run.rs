@@ -32,11 +32,9 @@ pub(super) struct Run<
     y: &'a DenseMut<T>,
     items: &'a Items<SumOf<T>>,
     writer: &'a E,
-    /// The item.
-    item: u32,
     /// The lane's first feature; its second vector starts `LANES * WIDTH` later.
-    feature: usize,
-    features: usize,
+    feature: u32,
+    features: u32,
     /// The next nonzero, and the one after the item's last.
     position: u32,
     item_end: u32,
@@ -89,17 +87,15 @@ impl<
         first_feature: u32,
     ) -> Self {
         let lane = warp::lane_id() % LANES;
-        let feature = first_feature as usize + lane as usize * WIDTH;
-        let features = x.cols as usize;
+        let feature = first_feature + lane * WIDTH as u32;
         let mut run = Self {
             a,
-            x: LaneColumns::new(x, feature),
+            x: LaneColumns::new(x, feature as usize),
             y,
             items,
             writer,
-            item,
             feature,
-            features,
+            features: x.cols,
             held: (0, T::Sum::ZERO),
             position: 0,
             item_end: 0,

@@ -35,18 +35,21 @@ impl<
     #[inline(always)]
     pub(crate) unsafe fn join(&self) {
         let of_block = block(LANES) / LANES;
-        let (in_block, group) = (self.item % of_block, (self.item / of_block) as usize);
+        // Computed anew, so that the item does not stay in a register while the nonzeros stream.
+        let in_block = thread::opaque(thread::thread_idx_x()) / LANES;
+        let group = thread::block_idx_x() as usize;
+        let item = group as u32 * of_block + in_block;
         // SAFETY: rows below `a.rows` are rows of A; heads are read after the barrier, and only those of the row.
         unsafe {
-            let goes_on = self.item < self.items.count
+            let goes_on = item < self.items.count
                 && self.row < self.a.rows
                 && self.item_end > self.a.row_ptr.load(self.row as usize);
             if goes_on && self.begun_before {
                 self.keep_head();
             }
             thread::sync_threads();
-            if in_block == 0 && self.item < self.items.count {
-                let first = self.items.large.first_task(self.item) as usize;
+            if in_block == 0 && item < self.items.count {
+                let first = self.items.large.first_task(item) as usize;
                 let row = self.items.row.load(first);
                 if row < self.a.rows
                     && self.items.start.load(first) > self.a.row_ptr.load(row as usize)
@@ -78,7 +81,7 @@ impl<
         // SAFETY: the row is a row of A, and its items after the first have left heads.
         unsafe {
             let row_end = self.a.row_ptr.load(row as usize + 1) - self.a.row_ptr.load(0);
-            let last = last_item(row_end, row, self.items) - self.item / of_block * of_block;
+            let last = last_item(row_end, row, self.items) - thread::block_idx_x() * of_block;
             let mut in_block = first;
             while in_block <= last.min(of_block - 1) {
                 let thread = in_block * LANES + warp::lane_id() % LANES;
@@ -116,9 +119,9 @@ impl<
     #[inline(always)]
     unsafe fn store_part(&self, part: usize, results: Results<T::Sum, WIDTH, PASSES>) {
         for pass in 0..PASSES {
-            let feature = self.feature + pass * (LANES as usize * WIDTH);
+            let feature = self.feature + pass as u32 * (LANES * WIDTH as u32);
             if feature < self.features {
-                let index = part * self.features + feature;
+                let index = part * self.features as usize + feature as usize;
                 // SAFETY: the plan has room for two parts a block; no other sub-warp writes this one.
                 unsafe { T::Sum::store(self.items.partial, index, results[pass]) };
             }
