@@ -194,7 +194,7 @@ mod tests {
     fn device(l2_bytes: u64) -> Device {
         let mut profile = DeviceProfile::h200();
         profile.hardware.l2_bytes = l2_bytes;
-        profile.rates.memory_bytes_per_second /= 1000;
+        profile.rates.memory_bytes_per_second /= 100;
         Device::emulator_of(&profile, EmulatorOptions::default())
     }
 

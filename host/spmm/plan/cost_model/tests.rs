@@ -122,6 +122,6 @@ fn the_bound_is_the_memory_where_x_is_large_and_the_launches_where_there_is_litt
     let model = model(&DeviceProfile::h200());
     let bound = |a: &Statistics| model.predict(a, &row(256).vector(32, 1)).bound;
     assert_eq!(bound(&even(4_000_000, 10)), Bound::Memory);
-    assert_eq!(bound(&even(64, 2)), Bound::Launches);
+    assert_eq!(bound(&even(2, 1)), Bound::Launches);
     assert_eq!(bound(&even(20_000, 200)), Bound::L2);
 }
