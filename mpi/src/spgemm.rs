@@ -16,6 +16,9 @@ use warprow::{CsrMatrix, Device, DeviceCsr, RowOrder, SpgemmElement, SpgemmOptio
 /// A and B on rank 0.
 pub type Operands<'a, T> = (CsMatViewI<'a, T, u32, u32>, CsMatViewI<'a, T, u32, u32>);
 
+/// For each rank, the nonzeros of this rank's rows of B that it has asked for.
+pub(crate) type Replies = Vec<Vec<Range<usize>>>;
+
 /// This rank's rows of A and B.
 #[derive(Debug)]
 pub struct Spgemm<T: SpgemmElement> {
@@ -288,7 +291,11 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         world: &World,
         used: &[u32],
         received: &mut u64,
+<<<<<<< HEAD
     ) -> Result<(CsrMatrix<T>, EntriesByRank)> {
+=======
+    ) -> Result<(CsrMatrix<T>, Replies)> {
+>>>>>>> 7b6d69768427afe2452b2acadef77439e8c1d800
         let halo = self.a.halo();
         let global: Vec<u32> = halo.global().collect();
         let mut wanted = vec![Vec::new(); world.size()];

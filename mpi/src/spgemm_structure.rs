@@ -1,6 +1,6 @@
 //! A product whose structure is kept: for other values of A and B in the same places.
 
-use crate::spgemm::Spgemm;
+use crate::spgemm::{Replies, Spgemm};
 use crate::{Word, World};
 use anyhow::{Result, ensure};
 use std::ops::Range;
@@ -11,7 +11,7 @@ use warprow::{CsrMatrix, DeviceCsr, SpgemmElement};
 #[derive(Debug)]
 pub struct SpgemmStructure<T: SpgemmElement> {
     /// This rank's nonzeros of B that each rank needs.
-    replies: Vec<Vec<Range<usize>>>,
+    replies: Replies,
     /// Where the values of each row of B come from, in the order of the rows.
     sources: Vec<Source>,
     a: DeviceCsr<T>,
@@ -43,15 +43,19 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
             self.matrix().halo().local_own(),
             self.matrix().halo().own().start,
         );
+<<<<<<< HEAD
         let source = |(&local, row): (&u32, sprs::CsVecViewI<'_, T, u32>)| {
+=======
+        let source = |(row, &local): (usize, &u32)| {
+>>>>>>> 7b6d69768427afe2452b2acadef77439e8c1d800
             let local = local as usize;
             match own.contains(&local) {
                 true => Source::Own(self.own_row((first + local - own.start) as u32)),
-                false => Source::Received(row.nnz()),
+                false => Source::Received(b.outer_view(row).map_or(0, |row| row.nnz())),
             }
         };
-        let sources = used.iter().zip(b.outer_iterator()).map(source).collect();
-        // `values` brings the values.
+        let sources = used.iter().enumerate().map(source).collect();
+        // `multiply_values` brings the values.
         let a = self.chunk_of_a(rows, &used)?.map(|_| T::default());
         let b = b.map(|_| T::default());
         let device = self.device();
