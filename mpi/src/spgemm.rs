@@ -48,9 +48,6 @@ pub struct SpgemmResult<T> {
     pub computation_seconds: f64,
 }
 
-/// For each rank, the ranges of this rank's nonzeros that it has asked for.
-type EntriesByRank = Vec<Vec<Range<usize>>>;
-
 impl<T: SpgemmElement + Word> Spgemm<T> {
     /// Rank 0 sends each rank its rows of A, divided by products, and its rows of B. With a deterministic product the
     /// rows stay in the caller's order, and none is cut.
@@ -291,11 +288,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         world: &World,
         used: &[u32],
         received: &mut u64,
-<<<<<<< HEAD
-    ) -> Result<(CsrMatrix<T>, EntriesByRank)> {
-=======
     ) -> Result<(CsrMatrix<T>, Replies)> {
->>>>>>> 7b6d69768427afe2452b2acadef77439e8c1d800
         let halo = self.a.halo();
         let global: Vec<u32> = halo.global().collect();
         let mut wanted = vec![Vec::new(); world.size()];

@@ -43,11 +43,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
             self.matrix().halo().local_own(),
             self.matrix().halo().own().start,
         );
-<<<<<<< HEAD
-        let source = |(&local, row): (&u32, sprs::CsVecViewI<'_, T, u32>)| {
-=======
         let source = |(row, &local): (usize, &u32)| {
->>>>>>> 7b6d69768427afe2452b2acadef77439e8c1d800
             let local = local as usize;
             match own.contains(&local) {
                 true => Source::Own(self.own_row((first + local - own.start) as u32)),
