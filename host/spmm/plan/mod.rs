@@ -1,7 +1,8 @@
 //! What a plan decides: the kernel, the order of the rows, blocks of columns, lanes, and the size of tasks.
 //!
 //! What the caller asks for in [`SpmmOptions`] counts first. A [`search`] decides the rest: it takes the candidate with
-//! the least time that the [`cost_model`] predicts from the matrix's [`statistics`]. docs/architecture.md draws the way of a matrix through these files.
+//! the least time that the [`cost_model`] predicts from the matrix's [`statistics`]. docs/architecture.md draws the way
+//! of a matrix through these files.
 
 pub mod cost_model;
 pub mod locality;

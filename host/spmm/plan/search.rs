@@ -18,6 +18,10 @@ const TYPICAL_FEATURES: u32 = 64;
 /// Minimum mean number of nonzeros that a row has in a block of columns. With fewer, nothing was measured.
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
 
+/// Nonzeros of the smallest matrix that the model was fitted to. Launches take most of the time of smaller ones, and
+/// what it predicts beside them means little.
+const SMALLEST_MEASURED: u32 = 250_000;
+
 /// Maximum number of blocks of columns.
 const MAX_BLOCKS: u32 = 16;
 
@@ -125,10 +129,14 @@ impl Search {
             let lanes = self.best_lanes(a, self.row, blocks);
             self.row.vector(lanes, blocks)
         });
-        let in_step =
-            (self.may_run_in_step && wants(SpmmKernel::InStep)).then(|| self.row.in_step());
+        let is_measured = a.nonzeros >= SMALLEST_MEASURED;
+        let in_step = (is_measured && self.may_run_in_step && wants(SpmmKernel::InStep))
+            .then(|| self.row.in_step());
         let narrow = self.row.narrow();
         let narrow = narrow.filter(|_| self.kernel.is_none() && !self.asks_for_tasks);
+        if let Some(narrow) = narrow.filter(|_| !is_measured) {
+            return self.choice(a, narrow);
+        }
         for candidate in in_blocks.chain(in_step).chain(narrow) {
             let other = self.choice(a, candidate);
             if other.seconds < best.seconds {
