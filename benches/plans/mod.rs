@@ -5,8 +5,8 @@
 //! cargo bench -p warprow-benches --bench plans -- --set validation --output spmm_sweep.jsonl
 //! ```
 //!
-//! [`matrices`] lists the matrices, and which of them `scripts/fit-spmm-plan` may fit to. For each there is a line with
-//! its statistics, and for each number of features a line with the times of the plan's own choices and of each
+//! `matrices.rs` lists the matrices, and which of them `scripts/fit-spmm-plan` may fit to. For each there is a line
+//! with its statistics, and for each number of features a line with the times of the plan's own choices and of each
 //! candidate: kernels, orders, lanes, blocks of columns, sizes of tasks, tasks joined. Elements are f32. Products are
 //! not verified here; the bench `spmm` does that.
 
