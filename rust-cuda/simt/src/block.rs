@@ -216,7 +216,7 @@ impl Block {
             random.restart(mix(seed) ^ number);
         }
         self.live.set(self.context().threads);
-        self.preemptions.restart(self.context().threads);
+        self.preemptions.restart();
         self.returned.set(None);
         self.barrier.restart();
         self.warpgroups.restart();

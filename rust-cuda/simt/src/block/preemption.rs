@@ -8,9 +8,9 @@ use crate::threads::order::Random;
 
 /// Before an atomic operation, a thread is preempted once in this number of times.
 const EVERY: u32 = 2;
-/// Preemptions of a block for each of its threads. Threads that wait for others in a loop must come to the end of their
-/// turns, so the number is limited.
-const FOR_A_THREAD: u32 = 4;
+/// Maximum number of preemptions in a block. Threads that wait for others in a loop must come to the end of their turns,
+/// and each thread that is preempted keeps a stack.
+const MOST: u32 = 16;
 
 /// What a thread that is preempted makes way for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,9 @@ pub(crate) struct Preemptions {
 }
 
 impl Preemptions {
-    /// Allows those of a block with some threads.
-    pub fn restart(&self, threads: u32) {
-        self.left.set(FOR_A_THREAD * threads);
+    /// Allows those of the next block.
+    pub fn restart(&self) {
+        self.left.set(MOST);
         self.for_blocks.set(false);
     }
 

@@ -23,6 +23,10 @@ use crate::launch::panic;
 use crate::threads::fiber::{Fiber, Resume, Stacks, coloured};
 use crate::threads::steps::LaunchFailed;
 
+/// Maximum number of blocks that have started and not ended, beside one whose thread makes way for another block. Each
+/// thread that waits keeps a stack, so there are few.
+const MOST_OTHERS: usize = 2;
+
 pub(crate) struct Worker<'a> {
     context: &'a Context<'a>,
     stacks: &'a Stacks,
@@ -117,7 +121,8 @@ impl<'a> Worker<'a> {
                 }
                 Progress::Spins => {
                     let only_polled = turns.end(&block);
-                    start_block = (turns.stalled() || block.preemptions.take_for_blocks())
+                    let makes_way = block.preemptions.take_for_blocks();
+                    start_block = (turns.stalled() || makes_way && resident.len() < MOST_OTHERS)
                         && resident.len() + 1 < self.context.resident;
                     resident.push_back((block, turns));
                     if !only_polled {
