@@ -14,7 +14,7 @@ fn operand() -> CsMatI<f32, u32, u32> {
     )
 }
 
-fn of(reduction: Reduction) -> Operation<'static, f32> {
+fn of<'a>(reduction: Reduction) -> Operation<'a, f32> {
     Operation::new().reduction(reduction)
 }
 
