@@ -45,6 +45,7 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
         scatter_adjacency(world, device, view, run.division())
     })?;
     report.matrix(&matrix);
+    report.division(run);
     let options = GcnOptions::default();
     let transport = transport::<T>(report, run)?;
     let gcn = report.phase("plan", || {

@@ -48,6 +48,7 @@ pub fn run<T: SpgemmElement + Word>(
         ),
     })?;
     report.matrix(spgemm.matrix());
+    report.division(run);
     let mut product = spgemm.multiply(world)?;
     for _ in 0..run.repeat {
         product = report.phase("exchange and computation", || spgemm.multiply(world))?;

@@ -28,6 +28,7 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
     })?;
     report.matrix(&matrix);
     report.fact("features", features);
+    report.division(run);
     // The kernel sums each row in one order, wherever the row is.
     let kernel = run.deterministic.then_some(SpmmKernel::WarpPerRow);
     let options = SpmmOptions::new()
