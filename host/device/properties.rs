@@ -37,6 +37,8 @@ impl fmt::Display for Version {
 pub struct Properties {
     /// The device's name: `NVIDIA H200`, `emulator`, or `emulator of NVIDIA H200`.
     pub name: String,
+    /// What tells the GPU from all others, of every machine.
+    pub uuid: Option<[u8; 16]>,
     /// The compute capability; of the emulator, that whose instructions it has.
     pub compute_capability: Version,
     /// The newest CUDA version that the driver supports.
