@@ -74,7 +74,8 @@ def micro(results):
         key = SUBJECTS[max(starts, key=len)]
         meaning = next(metric.meaning for metric in METRICS if metric.key == key)
         emulator, gpu = result["emulator"].get(key), result["gpu"].get(key)
-        rows.append((f"`{name}`", meaning, whole(emulator), whole(gpu), "" if emulator == gpu else "differs"))
+        verdict = "not measured" if gpu is None else "" if emulator == gpu else "differs"
+        rows.append((f"`{name}`", meaning, whole(emulator), whole(gpu), verdict))
     return table(("micro-kernel", "counter", "emulator", "H200", ""), rows)
 
 

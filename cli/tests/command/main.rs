@@ -116,6 +116,24 @@ fn info_tells_size_lengths_symmetry_products_and_plans() {
 }
 
 #[test]
+fn info_predicts_a_time_and_its_bound_for_each_number_of_features() {
+    let text = Folder::new().printed(&["info", "a.mtx", "--features", "32,512", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let plans = value["plans"].as_array().expect("plans");
+    let features: Vec<_> = plans
+        .iter()
+        .filter_map(|plan| plan["features"].as_u64())
+        .collect();
+    assert_eq!(features, [32, 512]);
+    for plan in &plans[..2] {
+        let seconds = plan["predicted"]["seconds"].as_f64().expect("a time");
+        // Nothing takes less than a launch; so small a product takes less than a millisecond.
+        assert!((1e-6..1e-3).contains(&seconds), "{plan}");
+        assert_eq!(plan["predicted"]["bound_by"], "launches", "{plan}");
+    }
+}
+
+#[test]
 fn every_matrix_has_information_even_one_without_rows_or_nonzeros() {
     let folder = Folder::new();
     for (rows, columns) in [(0, 0), (0, 3), (3, 0), (3, 3)] {

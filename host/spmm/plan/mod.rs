@@ -178,7 +178,7 @@ impl Choices {
                 (None, Some(_)) => true,
                 (Some(search), Some(narrow)) => {
                     let other = self.candidate(row, search);
-                    search.predict(&narrow).seconds < search.predict(&other).seconds
+                    search.prefers_narrow(&narrow, &other)
                 }
             }
         })

@@ -32,6 +32,11 @@ const BEST_CLUSTERS: Localities = Localities {
     far: 0.3,
 };
 
+/// Whether the model was fitted to matrices of this size.
+fn is_measured(a: &Statistics) -> bool {
+    a.nonzeros >= SMALLEST_MEASURED
+}
+
 /// What a plan may choose, and what it predicts the times from.
 #[derive(Clone, Debug)]
 pub struct Search {
@@ -129,12 +134,11 @@ impl Search {
             let lanes = self.best_lanes(a, self.row, blocks);
             self.row.vector(lanes, blocks)
         });
-        let is_measured = a.nonzeros >= SMALLEST_MEASURED;
-        let in_step = (is_measured && self.may_run_in_step && wants(SpmmKernel::InStep))
+        let in_step = (is_measured(a) && self.may_run_in_step && wants(SpmmKernel::InStep))
             .then(|| self.row.in_step());
         let narrow = self.row.narrow();
         let narrow = narrow.filter(|_| self.kernel.is_none() && !self.asks_for_tasks);
-        if let Some(narrow) = narrow.filter(|_| !is_measured) {
+        if let Some(narrow) = narrow.filter(|_| !is_measured(a)) {
             return self.choice(a, narrow);
         }
         for candidate in in_blocks.chain(in_step).chain(narrow) {
@@ -144,6 +148,11 @@ impl Search {
             }
         }
         best
+    }
+
+    /// Whether [`narrow`](Candidate) is better than another candidate. For a matrix below the model's range it is.
+    pub fn prefers_narrow(&self, narrow: &Candidate, other: &Candidate) -> bool {
+        !is_measured(&self.statistics) || self.predict(narrow).seconds < self.predict(other).seconds
     }
 
     /// The best candidate for the matrix.

@@ -46,10 +46,14 @@ pub fn show(
             Spmm::plan(&device, a.view(), options)
         })?;
         out.paragraph("plan", &spmm)?;
+        let predicted = spmm
+            .prediction(features)
+            .map(|(time, bound)| json!({ "seconds": time.as_secs_f64(), "bound_by": bound }));
         plans.push(json!({
             "operation": "spmm",
             "features": features,
             "kernel": spmm.kernel().name(),
+            "predicted": predicted,
             "plan": spmm.to_string(),
         }));
     }

@@ -105,6 +105,11 @@ fn a_plan_that_is_told_the_features_never_predicts_more_than_one_that_is_not() {
                 SpmmKernel::InStep => row.in_step(),
                 _ => row.vector(told.lanes(row, untold.blocks), untold.blocks),
             };
+            // A plan that is not told takes `narrow` when it runs.
+            let narrow = row.narrow();
+            let otherwise = narrow
+                .filter(|narrow| told.prefers_narrow(narrow, &otherwise))
+                .unwrap_or(otherwise);
             let (best, otherwise) = (told.choose().seconds, told.choice(&a(), otherwise).seconds);
             assert!(
                 best <= otherwise,
