@@ -1,6 +1,7 @@
 //! The statistics of a matrix that the cost model predicts times from.
 
-use super::locality::{ColumnProfile, Localities, NEIGHBOURS};
+use super::column_profile::ColumnProfile;
+use super::locality::{Localities, NEIGHBOURS};
 use crate::csr::DevicePattern;
 use crate::operand::OperandError;
 
