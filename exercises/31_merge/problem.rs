@@ -1,8 +1,8 @@
 //! # 31: Merging two sorted lists
 //!
-//! The sum of two sparse rows has the columns of both. Their lists of columns are sorted, and the result must be sorted
-//! too. One thread could merge them step by step. Many threads can merge them at once: each thread takes one element
-//! and computes its place in the result:
+//! The first step of adding two sparse rows merges their sorted lists of columns. Equal columns stay, side by side; a
+//! later step adds their values up. One thread could merge the lists step by step. Many threads can merge them at once:
+//! each thread takes one element and computes its place in the result:
 //!
 //! ```text
 //! a     2   5   9             place of a[1] = 1 + (elements of b less than 5: two) = 3

@@ -8,6 +8,8 @@
 //! columns   256  .    2    258 ..  255        258 wanted slot 2, which 2 has taken
 //! ```
 //!
+//! A group has at most 128 columns, so an empty slot is always left, and each search ends.
+//!
 //! The threads of a block insert at the same time. In the kernel as delivered, two of them may find one slot empty,
 //! and both write to it.
 //!

@@ -8,9 +8,9 @@
 //! 3. It writes columns and sums to C.
 //!
 //! ```text
-//! table of the warp    slot      0     1     2     3     4
-//!                      column   64     9     .     7    12
-//!                      sum       3     1     .     8     5
+//! table of the warp    slot      0     1     2     3     4     5     6     7     (8 slots here, 256 in the kernel)
+//!                      column   64     9     .     .    12     .     .     7
+//!                      sum       3     1     .     .     5     .     .     8
 //! row of C             columns   7 9 12 64      values   8 1 5 3
 //! ```
 //!
