@@ -3,11 +3,10 @@
 //! ```text
 //! cargo bench -p warprow-benches --bench plans -- --output spmm_sweep.jsonl    # on a GPU; minutes
 //! cargo bench -p warprow-benches --bench plans -- --set validation --output spmm_sweep.jsonl
-//! cargo bench -p warprow-benches --bench plans -- --localities --output spmm_localities.jsonl
 //! ```
 //!
-//! `matrices.rs` lists the matrices, and which of them `scripts/fit-spmm-plan` may fit to. For each there are a line
-//! with its statistics and one with its localities, and for each number of features a line with the times of the plan's own choices and of each
+//! `matrices.rs` lists the matrices, and which of them `scripts/fit-spmm-plan` may fit to. For each there is a line
+//! with its statistics, and for each number of features a line with the times of the plan's own choices and of each
 //! candidate: kernels, orders, lanes, blocks of columns, sizes of tasks, tasks joined. Elements are f32. Products are
 //! not verified here; the bench `spmm` does that.
 
@@ -26,11 +25,11 @@ use clap::Parser;
 use matrices::{MATRICES, Matrix, Set};
 use serde::Serialize;
 use sprs::CsMatI;
-use statistics::{Localities, Statistics};
+use statistics::{Statistics, row_permutation};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use warprow::device::{Checks, Device, DeviceBuffer, DeviceProfile, EmulatorOptions};
-use warprow::{DeviceCsr, Spmm, SpmmOptions, generate};
+use warprow::device::{Device, DeviceBuffer};
+use warprow::{DeviceCsr, RowOrder, Spmm, SpmmOptions, generate};
 
 /// Maximum number of elements of X and of Y.
 const MAX_ELEMENTS: usize = 400_000_000;
@@ -61,24 +60,8 @@ struct Options {
     #[arg(long)]
     own_only: bool,
 
-    /// Writes the localities alone, and runs nothing; also on the emulator, as that of an H200, which takes hours
-    #[arg(long)]
-    localities: bool,
-
     #[command(flatten)]
     run: RunOptions,
-}
-
-impl Options {
-    /// The matrices that are asked for.
-    fn chosen(&self) -> impl Iterator<Item = &'static Matrix> {
-        MATRICES
-            .iter()
-            .filter(|matrix| self.set.is_none_or(|set| set == matrix.set))
-            .filter(|matrix| {
-                self.matrices.is_empty() || self.matrices.iter().any(|name| name == matrix.name)
-            })
-    }
 }
 
 /// Runs the bench with the options of the command line.
@@ -96,17 +79,7 @@ struct MatrixLine<'a> {
     seed: u64,
     nnz: usize,
     given: Statistics,
-}
-
-/// A line for the order of a matrix's rows.
-#[derive(Serialize)]
-struct LocalitiesLine {
-    bench: &'static str,
-    line: &'static str,
-    matrix: &'static str,
-    seed: u64,
-    #[serde(flatten)]
-    localities: Localities,
+    clustered: Option<Statistics>,
 }
 
 /// A line for a matrix and a number of features.
@@ -143,28 +116,7 @@ struct Measured {
     ms_min: Option<f64>,
 }
 
-/// Writes the localities alone.
-fn write_localities(options: &Options) -> anyhow::Result<()> {
-    let mut device = options.run.open_device()?;
-    if device.is_emulator() {
-        let checks = EmulatorOptions::new().checks(Checks::BoundsOnly);
-        device = Device::emulator_of(&DeviceProfile::h200(), checks);
-    }
-    let mut lines = JsonLines::create(
-        options.run.output.as_deref(),
-        options.run.environment(&device),
-    )?;
-    for matrix in options.chosen() {
-        let stored = DeviceCsr::upload(&device, matrix.generate(options.run.seed)?.view())?;
-        lines.write(&localities_line(matrix, &stored, options.run.seed)?)?;
-    }
-    Ok(())
-}
-
 fn run(options: &Options) -> anyhow::Result<()> {
-    if options.localities {
-        return write_localities(options);
-    }
     let started = Instant::now();
     let device = options.run.open_device()?;
     let mut lines = JsonLines::create(
@@ -173,8 +125,12 @@ fn run(options: &Options) -> anyhow::Result<()> {
     )?;
     lines.write(&measured_rates::measure_all(&device)?)?;
     let on_emulator = device.is_emulator();
-    let chosen: Vec<&Matrix> = options
-        .chosen()
+    let chosen: Vec<&Matrix> = MATRICES
+        .iter()
+        .filter(|matrix| options.set.is_none_or(|set| set == matrix.set))
+        .filter(|matrix| {
+            options.matrices.is_empty() || options.matrices.iter().any(|name| name == matrix.name)
+        })
         .filter(|matrix| !on_emulator || matrix.set == Set::Emulator)
         .filter(|matrix| on_emulator || matrix.set != Set::Emulator)
         .collect();
@@ -198,9 +154,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
         let a = matrix.generate(options.run.seed)?;
         let stored = DeviceCsr::upload(&device, a.view())?;
         let generated = begun.elapsed();
-        let seed = options.run.seed;
-        lines.write(&matrix_line(matrix, &a, seed))?;
-        lines.write(&localities_line(matrix, &stored, seed)?)?;
+        lines.write(&matrix_line(matrix, &a, &stored, options.run.seed)?)?;
         let described = begun.elapsed();
         for &features in matrix.set.features() {
             if elements(&matrix, features).is_some() {
@@ -241,28 +195,21 @@ fn dense(device: &Device, len: usize, seed: u64) -> anyhow::Result<DeviceBuffer<
     Ok(device.upload(&elements)?)
 }
 
-fn matrix_line<'a>(matrix: &'a Matrix, a: &CsMatI<f32, u32, u32>, seed: u64) -> MatrixLine<'a> {
-    MatrixLine {
+fn matrix_line<'a>(
+    matrix: &'a Matrix,
+    a: &CsMatI<f32, u32, u32>,
+    stored: &DeviceCsr<f32>,
+    seed: u64,
+) -> anyhow::Result<MatrixLine<'a>> {
+    let clustered = row_permutation(stored, RowOrder::Clustered)?;
+    Ok(MatrixLine {
         bench: "plans",
         line: "matrix",
         matrix,
         seed,
         nnz: a.nnz(),
-        given: Statistics::of(a),
-    }
-}
-
-fn localities_line(
-    matrix: &Matrix,
-    stored: &DeviceCsr<f32>,
-    seed: u64,
-) -> anyhow::Result<LocalitiesLine> {
-    Ok(LocalitiesLine {
-        bench: "plans",
-        line: "localities",
-        matrix: matrix.name,
-        seed,
-        localities: Localities::of(stored)?,
+        given: Statistics::of(a, None),
+        clustered: clustered.map(|order| Statistics::of(a, Some(&order))),
     })
 }
 

@@ -1,5 +1,6 @@
-//! Statistics of a matrix, from which a cost model predicts times.
+//! Statistics of a matrix in an order of its rows, from which a cost model predicts times.
 
+use rayon::prelude::*;
 use serde::Serialize;
 use sprs::CsMatI;
 use warprow::spmm::SpmmError;
@@ -7,6 +8,15 @@ use warprow::{DeviceCsr, RowOrder, Spmm, SpmmOptions, SpmmTuning};
 
 /// Bins of a histogram: `2^b` to `2^(b+1) - 1` nonzeros.
 const BINS: usize = 32;
+
+/// Rows of a window.
+const WINDOWS: [usize; 6] = [2, 8, 64, 512, 4096, 32_768];
+
+/// Maximum number of nonzeros in the windows of one size.
+const MAX_COUNTED: usize = 8 << 20;
+
+/// Maximum number of windows of one size.
+const MAX_WINDOWS: usize = 512;
 
 /// Statistics of a matrix.
 #[derive(Clone, Debug, Serialize)]
@@ -18,11 +28,13 @@ pub struct Statistics {
     rows: Vec<(usize, usize)>,
     /// Columns, and their nonzeros, by length.
     columns: Vec<(usize, usize)>,
+    /// For windows of consecutive rows: their rows, their nonzeros, their distinct columns.
+    windows: Vec<(usize, usize, usize)>,
 }
 
 impl Statistics {
-    /// Those of `a`.
-    pub fn of(a: &CsMatI<f32, u32, u32>) -> Self {
+    /// Those of `a` with its rows in `order`.
+    pub fn of(a: &CsMatI<f32, u32, u32>, order: Option<&[u32]>) -> Self {
         let row_ptr = a.indptr();
         let row_ptr = row_ptr.raw_storage();
         let lengths = || row_ptr.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
@@ -35,6 +47,10 @@ impl Statistics {
             longest_row: lengths().max().unwrap_or(0),
             rows: histogram(lengths()),
             columns: histogram(of_column.into_iter()),
+            windows: WINDOWS
+                .iter()
+                .map(|&rows| windows(a, rows, order))
+                .collect(),
         }
     }
 }
@@ -49,27 +65,38 @@ fn histogram(lengths: impl Iterator<Item = usize>) -> Vec<(usize, usize)> {
     bins
 }
 
-/// How far rows that are near each other share columns, as the plan measures it.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Localities {
-    /// In the caller's order.
-    given: Option<[f64; 3]>,
-    /// In clusters.
-    clustered: Option<[f64; 3]>,
+/// The rows of a window, and the means of its nonzeros and distinct columns times the number of windows.
+fn windows(a: &CsMatI<f32, u32, u32>, rows: usize, order: Option<&[u32]>) -> (usize, usize, usize) {
+    let row_ptr = a.indptr();
+    let row_ptr = row_ptr.raw_storage();
+    let mean = (a.nnz() / a.rows().max(1)).max(1) * rows;
+    let count = (MAX_COUNTED / mean)
+        .clamp(2, MAX_WINDOWS)
+        .min(a.rows() / rows);
+    let sums = (0..count).into_par_iter().map(|window| {
+        let first = window * (a.rows() - rows) / count.max(1);
+        let mut columns: Vec<u32> = (first..first + rows)
+            .flat_map(|row| {
+                let row = order.map_or(row, |order| order[row] as usize);
+                a.indices()[row_ptr[row] as usize..row_ptr[row + 1] as usize]
+                    .iter()
+                    .copied()
+            })
+            .collect();
+        let nonzeros = columns.len();
+        columns.sort_unstable();
+        columns.dedup();
+        (nonzeros, columns.len())
+    });
+    let add = |one: (usize, usize), other: (usize, usize)| (one.0 + other.0, one.1 + other.1);
+    let (nonzeros, distinct) = sums.reduce(|| (0, 0), add);
+    (rows, nonzeros, distinct)
 }
 
-impl Localities {
-    /// Those of a matrix; none on an emulator of no certain GPU.
-    pub fn of(a: &DeviceCsr<f32>) -> Result<Self, SpmmError> {
-        let of_order = |order| -> Result<_, SpmmError> {
-            let options = SpmmOptions::new().tuning(SpmmTuning::new().order(order));
-            Ok(Spmm::<f32>::plan_device(a, options)?.localities())
-        };
-        Ok(Self {
-            given: of_order(RowOrder::Given)?,
-            clustered: of_order(RowOrder::Clustered)?,
-        })
-    }
+/// The number of each row in an order of a plan.
+pub fn row_permutation(a: &DeviceCsr<f32>, order: RowOrder) -> Result<Option<Vec<u32>>, SpmmError> {
+    let options = SpmmOptions::new().tuning(SpmmTuning::new().order(order));
+    Spmm::<f32>::plan_device(a, options)?.row_permutation()
 }
 
 #[cfg(test)]
@@ -78,10 +105,11 @@ mod tests {
     use sprs::CsMatI;
 
     #[test]
-    fn rows_and_columns_are_counted_by_their_lengths() {
+    fn equal_rows_have_the_columns_of_one() {
         let row_ptr = (0..=64).map(|row| 3 * row).collect();
         let a = CsMatI::new((64, 9), row_ptr, [1, 4, 7].repeat(64), vec![1.0; 192]);
-        let found = Statistics::of(&a);
+        let found = Statistics::of(&a, None);
+        assert_eq!(found.windows[2], (64, 192, 3));
         assert_eq!((found.rows[1], found.columns[6]), ((64, 192), (3, 192)));
         assert_eq!((found.longest_row, found.empty_rows), (3, 0));
     }

@@ -174,15 +174,6 @@ impl<E: SpmmElement> Spmm<E> {
         Some((Duration::from_secs_f64(found.seconds), found.bound.name()))
     }
 
-    /// How far 8, 64 and 1024 consecutive rows share columns, as the plan has measured it in the order of its rows; for
-    /// benches.
-    #[doc(hidden)]
-    pub fn localities(&self) -> Option<[f64; 3]> {
-        let search = self.choices.search().as_ref()?;
-        let found = &search.statistics.locality;
-        Some([found.near, found.middle, found.far])
-    }
-
     /// Time spent on planning.
     pub fn times(&self) -> PlanTimes {
         self.times

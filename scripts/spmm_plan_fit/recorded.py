@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-# Rows of the windows whose localities the plan measures.
+# Rows of a window whose distinct columns the plan counts.
 WINDOWS = [8, 64, 1024]
 
 # Peak rates of the GPUs: bytes of memory per second, clock, as host/device/profile.rs has them.
@@ -54,14 +54,9 @@ def shape(result, features):
 
 
 class Sweeps:
-    """The candidates of some files of the bench `plans`, with the localities of its matrices from other files."""
+    """The candidates of some files of the bench `plans`."""
 
-    def __init__(self, paths, localities):
-        # By the name of a matrix, and whether its rows are in clusters.
-        self.localities = {}
-        for path in localities:
-            for text in open(path):
-                self._add_localities(json.loads(text))
+    def __init__(self, paths):
         rows = []
         devices = []
         for gpu, path in enumerate(paths):
@@ -72,8 +67,6 @@ class Sweeps:
                     devices.append(line)
                 elif line["line"] == "matrix":
                     matrices[line["matrix"]] = line
-                elif line["line"] == "localities":
-                    self._add_localities(line)
                 else:
                     matrix = matrices[line["matrix"]]
                     for result in line["results"]:
@@ -100,7 +93,7 @@ class Sweeps:
         self.joined = flag(lambda g, m, f, r: r["joined"])
         self.own = flag(lambda g, m, f, r: r["setting"] == "own")
         self.told = flag(lambda g, m, f, r: r["told_features"])
-        self.ordered = flag(lambda g, m, f, r: r["order"] == "clustered")
+        self.ordered = flag(lambda g, m, f, r: r["order"] == "clustered" and m["clustered"])
         self.fitting = flag(lambda g, m, f, r: m["set"] == "fitting")
         self.kind = np.array([m["kind"] for _, m, _, _ in rows])
         self.matrix = np.array([m["matrix"] for _, m, _, _ in rows])
@@ -112,15 +105,10 @@ class Sweeps:
         self.l2_bytes = of_device([device["l2_bytes"] for device in devices])
         self.memory_rate = of_device([RATES[name][0] for name in self.gpus])
         self.clock = of_device([RATES[name][1] for name in self.gpus])
-        statistics = [m["given"] for _, m, _, _ in rows]
+        statistics = [m["clustered"] if ordered else m["given"] for (_, m, _, _), ordered in zip(rows, self.ordered)]
         self.longest = np.array([float(s["longest_row"]) for s in statistics])
         self._columns(statistics)
-        measured = [self.localities[name, ordered] for name, ordered in zip(self.matrix, self.ordered)]
-        self.locality = list(np.array(measured, float).T)
-
-    def _add_localities(self, line):
-        self.localities[line["matrix"], False] = line["given"]
-        self.localities[line["matrix"], True] = line["clustered"]
+        self._locality(statistics)
 
     def _columns(self, statistics):
         """Columns and their nonzeros by length, the longest first, and their sums."""
@@ -139,6 +127,20 @@ class Sweeps:
     def expected_distinct(self, nonzeros):
         """The expected number of distinct columns of nonzeros drawn at random."""
         return (self.bin_columns * -np.expm1(-self.per_column * (nonzeros / self.nnz)[:, None])).sum(1)
+
+    def _locality(self, statistics):
+        """Distinct columns of windows over those of as many nonzeros at random, for each size of WINDOWS."""
+        mean_row = self.nnz / self.rows_
+        recorded = [int(window[0]) for window in statistics[0]["windows"]]
+        found = {}
+        before = np.ones(len(self.nnz))
+        for index, size in enumerate(recorded):
+            counted = np.array([s["windows"][index] for s in statistics], float)
+            share = counted[:, 2] / np.maximum(counted[:, 1], 1)
+            expected = self.expected_distinct(size * mean_row) / (size * mean_row)
+            before = found[size] = np.where(counted[:, 1] > 0, np.minimum(share / expected, 1), before)
+        found[1024] = (2 * found[512] + found[4096]) / 3
+        self.locality = [found[size] for size in WINDOWS]
 
     def locality_of(self, rows):
         """The locality of a window of so many rows, between those that were counted."""

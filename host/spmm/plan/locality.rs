@@ -1,13 +1,14 @@
-//! Locality: how far rows that are near each other share columns.
+//! Locality: how a matrix's nonzeros spread over its columns, and how far rows that are near each other share columns.
 //!
-//! If rows that run at the same time share columns, caches serve more nonzeros than those of the most frequent columns
-//! ([`ColumnProfile`]). [`Localities`] compares the distinct columns of windows of consecutive rows with those of as many
-//! nonzeros at random, so hubs alone make no locality. Windows are a sample of the rows, see [`reuse`].
+//! Nonzeros of one column read the same row of X. A cache that holds the rows of X of the columns with the most
+//! nonzeros serves the nonzeros in these columns ([`ColumnProfile`]). If rows that run at the same time share
+//! columns, it serves more ([`distinct_share`], [`Localities`]); both are measured on a sample of the rows, see
+//! [`reuse`].
 
-use super::column_profile::ColumnProfile;
 use crate::csr::DevicePattern;
-use crate::device::{DeviceBuffer, optional_pointer};
+use crate::device::{Device, DeviceBuffer, optional_pointer};
 use crate::operand::OperandError;
+use warprow_kernels::spmm::plan::columns::{self, BINS};
 use warprow_kernels::spmm::plan::reuse::{self, MAX_WINDOW_ROWS};
 
 /// Rows that a multiprocessor works on at the same time.
@@ -22,8 +23,96 @@ const WINDOW_ROWS: [u32; 3] = [8, NEIGHBOURS, MAX_WINDOW_ROWS];
 /// Maximum number of windows of each size in the sample.
 const LOCALITY_WINDOWS: [u32; 3] = [MAX_WINDOWS, MAX_WINDOWS, 128];
 
-/// Nonzeros of a window that are read at most, in those of a mean window. Windows with more have hubs.
-const MAX_MEAN_WINDOWS: f64 = 4.0;
+/// A histogram of the columns of a matrix by the number of their nonzeros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnProfile {
+    /// Element `b`: the number of columns that have `2^b` to `2^(b+1) - 1` nonzeros, and the number of their nonzeros.
+    bins: [(u64, u64); BINS],
+}
+
+impl ColumnProfile {
+    /// Counts the nonzeros of each column of a matrix on its device, and waits for the device.
+    pub fn measure(
+        device: &Device,
+        cols: u32,
+        col_idx: &DeviceBuffer<u32>,
+    ) -> Result<Self, OperandError> {
+        let mut counts = device.zeros::<u32>(cols as usize)?;
+        let mut bins = device.zeros::<u64>(2 * BINS)?;
+        if !col_idx.is_empty() {
+            // Row pointers are u32.
+            let nonzeros = col_idx.len() as u32;
+            // SAFETY: columns are below `cols`, each has a zeroed count; the bins are zeroed.
+            unsafe {
+                let arguments = (nonzeros, col_idx.read_only(), counts.mutable());
+                device.launch(
+                    &columns::count(),
+                    columns::launch_count(nonzeros),
+                    arguments,
+                )?;
+                let arguments = (cols, counts.read_only(), bins.mutable());
+                device.launch(&columns::bin(), columns::launch_bin(cols), arguments)?;
+            }
+        }
+        let numbers = bins.download()?;
+        Ok(Self {
+            bins: std::array::from_fn(|bin| (numbers[2 * bin], numbers[2 * bin + 1])),
+        })
+    }
+
+    /// The expected number of distinct columns of `nonzeros` nonzeros that are drawn at random from the matrix.
+    pub fn expected_distinct(&self, nonzeros: f64) -> f64 {
+        let all: u64 = self.bins.iter().map(|(_, nonzeros)| nonzeros).sum();
+        self.bins
+            .iter()
+            .filter(|(columns, _)| *columns > 0)
+            .map(|&(columns, of_bin)| {
+                let (columns, of_bin) = (columns as f64, of_bin as f64);
+                // The number of draws of one column nearly has a Poisson distribution.
+                let mean = nonzeros * of_bin / (all as f64 * columns);
+                columns * -(-mean).exp_m1()
+            })
+            .sum()
+    }
+
+    /// That of `columns` columns of `nonzeros` nonzeros each.
+    #[cfg(test)]
+    pub fn even(columns: u64, nonzeros: u32) -> Self {
+        let mut bins = [(0, 0); BINS];
+        if let Some(bin) = nonzeros.checked_ilog2() {
+            bins[bin as usize] = (columns, columns * u64::from(nonzeros));
+        }
+        Self { bins }
+    }
+
+    /// The number of columns that have nonzeros.
+    pub fn used(&self) -> f64 {
+        let columns: u64 = self.bins.iter().map(|(columns, _)| columns).sum();
+        columns as f64
+    }
+
+    /// An upper bound of the nonzeros of a column.
+    pub fn longest(&self) -> u64 {
+        let last = self.bins.iter().rposition(|(columns, _)| *columns > 0);
+        last.map_or(0, |bin| 1 << (bin + 1))
+    }
+
+    /// The share of the nonzeros that lie in the `columns` columns with the most nonzeros, from 0 to 1. Columns of
+    /// one bin count alike.
+    pub fn covered(&self, columns: f64) -> f64 {
+        let all: u64 = self.bins.iter().map(|(_, nonzeros)| nonzeros).sum();
+        let (mut left, mut covered) = (columns, 0.0);
+        for &(columns, nonzeros) in self.bins.iter().rev() {
+            let taken = left.min(columns as f64);
+            if taken <= 0.0 {
+                continue;
+            }
+            covered += nonzeros as f64 * (taken / columns as f64);
+            left -= taken;
+        }
+        if all == 0 { 1.0 } else { covered / all as f64 }
+    }
+}
 
 /// The distinct columns of [`NEIGHBOURS`] consecutive rows, divided by the nonzeros of these rows: 1 if they share
 /// none, and for a matrix without nonzeros. The rows are taken in `order`, if there is one. It waits for the device.
@@ -31,13 +120,8 @@ pub fn distinct_share(
     a: &DevicePattern,
     order: Option<&DeviceBuffer<u32>>,
 ) -> Result<f64, OperandError> {
-    let sample = Sample {
-        rows: NEIGHBOURS,
-        windows: MAX_WINDOWS,
-        nonzeros: u32::MAX,
-    };
     let (mut counted, mut distinct) = (0_u64, 0_u64);
-    for window in windows(a, &[sample], order)?.concat() {
+    for window in windows(a, &[(NEIGHBOURS, MAX_WINDOWS)], order)?.concat() {
         counted += u64::from(window.counted);
         distinct += u64::from(window.distinct);
     }
@@ -92,21 +176,23 @@ impl Localities {
         columns: &ColumnProfile,
         order: Option<&DeviceBuffer<u32>>,
     ) -> Result<Self, OperandError> {
+        let kinds: Vec<_> = WINDOW_ROWS.into_iter().zip(LOCALITY_WINDOWS).collect();
         let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
-        let samples = [0, 1, 2].map(|kind| {
-            let rows = WINDOW_ROWS[kind];
-            let mean = mean_row * f64::from(rows.min(a.rows));
-            Sample {
-                rows,
-                windows: LOCALITY_WINDOWS[kind],
-                nonzeros: (MAX_MEAN_WINDOWS * mean).ceil() as u32,
-            }
-        });
-        let found = windows(a, &samples, order)?;
+        let found = windows(a, &kinds, order)?;
         let locality = |kind: usize| {
-            found
-                .get(kind)
-                .map_or(1.0, |found| of_windows(found, columns))
+            let (mut counted, mut distinct) = (0.0, 0.0);
+            for window in found.get(kind).into_iter().flatten() {
+                let one_of = f64::from(reuse::sampled_one_in(window.nonzeros));
+                counted += one_of * f64::from(window.counted);
+                distinct += one_of * f64::from(window.distinct);
+            }
+            let nonzeros = mean_row * f64::from(WINDOW_ROWS[kind].min(a.rows));
+            let expected = columns.expected_distinct(nonzeros) / nonzeros;
+            if counted == 0.0 {
+                1.0
+            } else {
+                (distinct / counted / expected).min(1.0)
+            }
         };
         Ok(Self {
             near: locality(0),
@@ -116,75 +202,39 @@ impl Localities {
     }
 }
 
-/// The distinct columns of some windows, divided by those of as many nonzeros at random.
-fn of_windows(windows: &[RowWindow], columns: &ColumnProfile) -> f64 {
-    let mut distinct = 0.0;
-    // Windows, and their nonzeros, by the logarithm of these: their mean has nearly the mean number of distinct columns.
-    let mut by_size = [(0.0, 0.0); u32::BITS as usize];
-    for window in windows {
-        let one_in = reuse::sampled_one_in(window.nonzeros);
-        distinct += f64::from(one_in) * f64::from(window.distinct);
-        if let Some(size) = window.nonzeros.checked_ilog2() {
-            let (windows, nonzeros) = &mut by_size[size as usize];
-            *windows += 1.0;
-            *nonzeros += f64::from(window.nonzeros);
-        }
-    }
-    let expected = by_size.iter().filter(|(windows, _)| *windows > 0.0);
-    let expected =
-        expected.map(|(windows, nonzeros)| windows * columns.expected_distinct(nonzeros / windows));
-    let expected: f64 = expected.sum();
-    if expected == 0.0 {
-        1.0
-    } else {
-        (distinct / expected).min(1.0)
-    }
-}
-
-/// What is counted: windows of consecutive rows.
-#[derive(Clone, Copy)]
-struct Sample {
-    /// Rows of a window.
-    rows: u32,
-    /// Maximum number of windows.
-    windows: u32,
-    /// Nonzeros that are read of a window, about, if it has more.
-    nonzeros: u32,
-}
-
 /// Consecutive rows, and what was counted of them.
 #[derive(Clone, Copy)]
 struct RowWindow {
-    /// The nonzeros that were read.
     nonzeros: u32,
-    /// Those of them in the sample of the columns.
+    /// The nonzeros in the sample of the columns.
     counted: u32,
     /// The distinct columns in the sample.
     distinct: u32,
 }
 
-/// Counts the windows of each sample, of rows in `order` or in the matrix's own.
+/// For each kind a number of rows and a maximum number of windows: windows of so many rows in `order`, or in the
+/// matrix's own.
 fn windows(
     a: &DevicePattern,
-    samples: &[Sample],
+    kinds: &[(u32, u32)],
     order: Option<&DeviceBuffer<u32>>,
 ) -> Result<Vec<Vec<RowWindow>>, OperandError> {
     if a.nonzeros() == 0 {
         return Ok(vec![]);
     }
-    let counts: Vec<u32> = samples
+    let counts: Vec<u32> = kinds
         .iter()
-        .map(|sample| a.rows.div_ceil(sample.rows).min(sample.windows))
+        .map(|&(rows, most)| a.rows.div_ceil(rows).min(most))
         .collect();
     let all: usize = counts.iter().map(|&count| count as usize).sum();
     let mut found = a.device().uninitialized::<u32>(3 * all)?;
     let mut first = 0;
-    for (sample, &count) in samples.iter().zip(&counts) {
+    for (&(rows, _), &count) in kinds.iter().zip(&counts) {
         let (row_ptr, col_idx) = (a.row_ptr.read_only(), a.col_idx.read_only());
         let arguments = (
             a.rows,
-            sample.rows,
-            sample.nonzeros,
+            rows,
+            u32::MAX,
             row_ptr,
             col_idx,
             optional_pointer(order),
@@ -205,9 +255,141 @@ fn windows(
         counted: window[1],
         distinct: window[2],
     });
-    let of_sample = |&count: &u32| windows.by_ref().take(count as usize).collect();
-    Ok(counts.iter().map(of_sample).collect())
+    let of_kind = |&count: &u32| windows.by_ref().take(count as usize).collect();
+    Ok(counts.iter().map(of_kind).collect())
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::csr::DeviceCsr;
+    use crate::device::EmulatorOptions;
+    use crate::generate;
+    use sprs::CsMatI;
+
+    fn share(a: &CsMatI<f32, u32, u32>, order: Option<&[u32]>) -> f64 {
+        let device = Device::emulator(EmulatorOptions::default());
+        let a = DeviceCsr::upload(&device, a.view()).unwrap();
+        let order = order.map(|order| device.upload(order).unwrap());
+        distinct_share(a.pattern(), order.as_ref()).unwrap()
+    }
+
+    /// 640 rows of ten nonzeros each, whose columns are those of the row's number modulo 10.
+    fn ten_kinds() -> CsMatI<f32, u32, u32> {
+        let row_ptr = (0..=640).map(|row| 10 * row).collect();
+        let columns = (0..640).flat_map(|row| (0..10).map(move |k| 10 * (row % 10) + k));
+        CsMatI::new((640, 100), row_ptr, columns.collect(), vec![1.0; 6400])
+    }
+
+    #[test]
+    fn a_window_of_equal_rows_has_the_columns_of_one() {
+        let by_kind: Vec<u32> = (0..10)
+            .flat_map(|kind| (0..64).map(move |k| 10 * k + kind))
+            .collect();
+        assert_eq!(share(&ten_kinds(), Some(&by_kind)), 10.0 / 640.0);
+        assert_eq!(share(&ten_kinds(), None), 100.0 / 640.0);
+    }
+
+    #[test]
+    fn rows_that_share_nothing_have_as_many_columns_as_nonzeros() {
+        assert_eq!(share(&CsMatI::eye(700), None), 1.0);
+        assert_eq!(share(&CsMatI::zero((5, 5)), None), 1.0);
+        assert_eq!(share(&CsMatI::zero((0, 5)), None), 1.0);
+    }
+
+    fn locality_of(a: &CsMatI<f32, u32, u32>) -> f64 {
+        let device = Device::emulator(EmulatorOptions::default());
+        let a = DeviceCsr::upload(&device, a.view()).unwrap();
+        let a = a.pattern();
+        let columns = ColumnProfile::measure(&device, a.cols, &a.col_idx).unwrap();
+        Localities::measure(a, &columns, None).unwrap().far
+    }
+
+    #[test]
+    fn the_locality_of_a_number_of_rows_is_between_those_that_were_measured() {
+        let locality = Localities {
+            near: 0.8,
+            middle: 0.5,
+            far: 0.1,
+        };
+        for (rows, wanted) in [
+            (0.0, 1.0),
+            (1.0, 1.0),
+            (8.0, 0.8),
+            (64.0, 0.5),
+            (256.0, 0.3),
+            (1024.0, 0.1),
+            (1e9, 0.1),
+        ] {
+            let found = locality.of(rows);
+            assert!((found - wanted).abs() < 1e-9, "{rows} rows: {found}");
+        }
+    }
+
+    #[test]
+    fn communities_that_lie_together_are_local_and_others_are_not() {
+        let communities = |shuffled| generate::Communities {
+            sizes: 60..=600,
+            inside: 0.85,
+            shuffled,
+        };
+        let graph = |shuffled| {
+            generate::communities::<f32>(20_000, 160_000, &communities(shuffled), 1).unwrap()
+        };
+        let (together, shuffled) = (locality_of(&graph(false)), locality_of(&graph(true)));
+        assert!((0.2..0.45).contains(&together), "{together}");
+        assert!(shuffled > 0.95, "{shuffled}");
+    }
+
+    #[test]
+    fn hubs_alone_make_little_locality() {
+        let a = generate::rmat::<f32>(20_000, 160_000, [0.57, 0.19, 0.19, 0.05], 1).unwrap();
+        let found = locality_of(&a);
+        assert!(found > 0.7, "{found}");
+        assert_eq!(locality_of(&CsMatI::zero((5, 5))), 1.0);
+        assert_eq!(locality_of(&CsMatI::zero((0, 5))), 1.0);
+    }
+
+    #[test]
+    fn a_sample_of_the_columns_of_long_rows_gives_their_share() {
+        // 64 rows of 300 of 1000 columns, which are all met: 1000 of 19200.
+        let a = generate::uniform::<f32>(64, 1000, 19_200, 1).unwrap();
+        let found = share(&a, None);
+        assert!((found - 1000.0 / 19_200.0).abs() < 0.01, "{found}");
+    }
+
+    #[test]
+    fn hot_columns_cover_their_share_of_the_nonzeros() {
+        let device = Device::emulator(EmulatorOptions::default());
+        // Column 3 has 600 nonzeros, columns 10 to 309 one each, the others none.
+        let cols: Vec<u32> = (0..600).map(|_| 3).chain(10..310).collect();
+        let profile = ColumnProfile::measure(&device, 701, &device.upload(&cols).unwrap()).unwrap();
+        assert_eq!(profile.covered(0.0), 0.0);
+        assert_eq!(profile.covered(1.0), 600.0 / 900.0);
+        assert_eq!(profile.covered(151.0), 750.0 / 900.0);
+        assert_eq!(profile.covered(301.0), 1.0);
+        assert_eq!(profile.covered(1e9), 1.0);
+    }
+
+    #[test]
+    fn few_nonzeros_are_in_different_columns_and_many_in_all() {
+        let device = Device::emulator(EmulatorOptions::default());
+        let cols: Vec<u32> = (0..4000).map(|k| k % 1000).collect();
+        let profile =
+            ColumnProfile::measure(&device, 2000, &device.upload(&cols).unwrap()).unwrap();
+        assert!((profile.expected_distinct(10.0) - 10.0).abs() < 0.1);
+        let half = 1000.0 * (1.0 - (-1.0_f64).exp());
+        assert!((profile.expected_distinct(1000.0) - half).abs() < 1e-6);
+        assert!((profile.expected_distinct(1e6) - 1000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_matrix_without_nonzeros_is_covered_by_any_cache() {
+        let device = Device::emulator(EmulatorOptions::default());
+        for cols in [0, 5] {
+            let empty = device.upload::<u32>(&[]).unwrap();
+            let profile = ColumnProfile::measure(&device, cols, &empty).unwrap();
+            assert_eq!(profile.covered(0.0), 1.0);
+        }
+    }
+}

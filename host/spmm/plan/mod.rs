@@ -4,7 +4,6 @@
 //! the least time that the [`cost_model`] predicts from the matrix's [`statistics`]. docs/architecture.md draws the way
 //! of a matrix through these files.
 
-pub mod column_profile;
 pub mod cost_model;
 pub mod locality;
 pub mod order;

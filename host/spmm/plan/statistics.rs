@@ -1,7 +1,6 @@
 //! The statistics of a matrix that the cost model predicts times from.
 
-use super::column_profile::ColumnProfile;
-use super::locality::{Localities, NEIGHBOURS};
+use super::locality::{ColumnProfile, Localities, NEIGHBOURS};
 use crate::csr::DevicePattern;
 use crate::operand::OperandError;
 

@@ -3,8 +3,7 @@
 use super::candidate::FeatureRow;
 use super::*;
 use crate::device::{DeviceProfile, EmulatorOptions};
-use crate::spmm::plan::column_profile::ColumnProfile;
-use crate::spmm::plan::locality::Localities;
+use crate::spmm::plan::locality::{ColumnProfile, Localities};
 use warprow_kernels::spmm::{EpilogueKind, Reduction};
 
 fn model(profile: &DeviceProfile) -> CostModel {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::device::{Device, DeviceProfile, EmulatorOptions};
 use crate::spmm::options::SpmmTuning;
-use crate::spmm::plan::column_profile::ColumnProfile;
+use crate::spmm::plan::locality::ColumnProfile;
 use warprow_kernels::spmm::Reduction;
 
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.
