@@ -171,7 +171,7 @@ impl Exchange {
         let features = x.features();
         let collected = devices.each(|number| {
             let rows = &self.rows[number];
-            // Only for its effect: the device's own stream, on which `meanwhile` launches, waits for what has written X.
+            // Only for its effect: the device's own stream, which `meanwhile` uses, waits for what has written X.
             x.part(number).read_only();
             self.streams[number].scope(|| {
                 let mut collected =
