@@ -76,7 +76,9 @@ impl<'a, T: Element> DeviceSlice<'a, T> {
         })
     }
 
-    /// The pointer to the first element, for kernels that read.
+    /// The pointer to the first element, for kernels that read. The call also makes the thread's current stream wait
+    /// for the work of other streams that has written the allocation; while the thread records, the recording keeps
+    /// the allocation instead.
     pub fn read_only(&self) -> Global<T> {
         if let Some(memory) = self.memory {
             memory.use_in_launch(Access::Read);

@@ -171,7 +171,7 @@ impl Exchange {
         let features = x.features();
         let collected = devices.each(|number| {
             let rows = &self.rows[number];
-            // What `meanwhile` launches comes after all that has written X so far.
+            // Only for its effect: the device's own stream, which `meanwhile` uses, waits for what has written X.
             x.part(number).read_only();
             self.streams[number].scope(|| {
                 let mut collected =
