@@ -163,7 +163,7 @@ fn run(options: &Options) -> Result<()> {
     let on_gpu = match options.device {
         Selector::Emulator => None,
         Selector::Cuda(_) => Some(ncu::find()?),
-        Selector::Auto => bail!("--device is auto, wanted is emulator, cuda or cuda:N"),
+        other => bail!("--device is {other}, wanted is emulator, cuda or cuda:N"),
     };
     ensure!(
         on_gpu.is_none() || !options.operation.compares(),

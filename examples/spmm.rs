@@ -143,10 +143,7 @@ fn run<T: SpmmElement>(options: &Options) -> Result<bool> {
     )?;
 
     let y = ndarray::Array2::from_shape_vec((rows, features), y_device.download()?)?;
-    let operation = Operation {
-        depth: Some(spmm.summation_depth(longest, features)),
-        ..Operation::default()
-    };
+    let operation = Operation::new().depth(spmm.summation_depth(longest, features));
     let verification = operation.verify(a.view(), x.view(), y.view());
     writeln!(out, "check    {verification}")?;
     drop(spmm);

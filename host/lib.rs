@@ -37,6 +37,8 @@
         reason = "no operation uses all that they share"
     )
 )]
+// A public type that may grow says so, and one that will not gives the reason: who matches on it must not be broken.
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 pub mod convert;
 pub mod csr;

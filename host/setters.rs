@@ -1,10 +1,6 @@
 //! The setters of options, in the style of builders: `SpmmOptions::new().features(32).transpose(true)`.
 
 /// Methods that set a field each and return the options. An optional field takes a value or an `Option` of one.
-#[allow(
-    unused_macros,
-    reason = "a build without operations has no options of them"
-)]
 macro_rules! setters {
     (
         fields { $($field:ident: $type:ty),* $(,)? }
@@ -28,5 +24,4 @@ macro_rules! setters {
         )*
     };
 }
-#[allow(unused_imports, reason = "as above")]
 pub(crate) use setters;

@@ -168,6 +168,23 @@ SELF_TESTS = [
         "memory imports from block, a room above it",
     ),
     (
+        "a room of warprow-mpi that imports sideways",
+        example(
+            {
+                # The host does not depend on it.
+                "Cargo.toml": '[workspace]\nmembers = ["mpi"]\n[package]\nname = "warprow"\n'
+                '[lib]\npath = "host/lib.rs"\n',
+                "host/lib.rs": "",
+                "mpi/src/lib.rs": "mod matrix;\nmod transport;\nmod world;",
+                "mpi/src/world.rs": "pub(crate) struct World;",
+                "mpi/src/matrix.rs": "use crate::world::World;\nuse crate::transport::Transport;",
+                "mpi/src/transport.rs": "use crate::world::World;\npub(crate) struct Transport;",
+            },
+            [("mpi", ())],
+        ),
+        "matrix imports from transport, a room beside it",
+    ),
+    (
         "a crate that depends sideways",
         example({"host/lib.rs": ""}, [("kernels-gpu/spmm", ["kernels-gpu-gemm"]), GEMM]),
         "kernels-gpu-spmm depends on kernels-gpu-gemm, a crate beside it",

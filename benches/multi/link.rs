@@ -38,8 +38,10 @@ pub struct Link {
     pub collect: Cost,
     /// A copy from the first device to the second.
     pub copy: Cost,
-    /// Seconds of each further copy.
+    /// Seconds in which the host starts a copy.
     pub message: f64,
+    /// Seconds between two copies that wait in line on a GPU.
+    pub gap: f64,
 }
 
 impl Link {
@@ -52,9 +54,10 @@ impl Link {
             return Ok(None);
         }
         let row_bytes = features * size_of::<f32>();
-        let rows = (LONG / row_bytes).max(2);
+        let rows = (LONG / row_bytes).max(MESSAGES);
         let source = from.zeros::<f32>(rows * features)?;
         let mut target = to.zeros::<f32>(rows * features)?;
+        // So many copies of so many rows each.
         let copy = |target: &mut DeviceBuffer<f32>, rows: usize, count: usize| {
             let elements = ..rows * features;
             fastest([from, to], || {
@@ -67,6 +70,11 @@ impl Link {
         let short = copy(&mut target, 1, 1)?;
         let long = copy(&mut target, rows, 1)?;
         let message = (copy(&mut target, 1, MESSAGES)? - short) / (MESSAGES - 1) as f64;
+        // Each takes the GPU longer than the host needs to start it.
+        let each = (rows / MESSAGES).max(1);
+        let in_line = copy(&mut target, each, MESSAGES)?;
+        let together = copy(&mut target, each * MESSAGES, 1)?;
+        let gap = (in_line - together) / (MESSAGES - 1) as f64;
         drop(target);
         let mut collected = from.zeros::<f32>(rows * features)?;
         let mut collect = |count: usize| {
@@ -83,16 +91,17 @@ impl Link {
             collect: Cost::of((row_bytes, few), (rows * row_bytes, many)),
             copy: Cost::of((row_bytes, short), (rows * row_bytes, long)),
             message: message.max(0.0),
+            gap: gap.max(0.0),
         }))
     }
 
     /// The time of an exchange, in milliseconds, of a GPU that has `parts` parts: the bytes that it receives, in that
-    /// many messages. It sends as many bytes.
+    /// many messages. It sends as many bytes. While the GPU works, the host starts what follows: the slower one counts.
     pub fn milliseconds(&self, bytes: f64, messages: f64, parts: f64) -> f64 {
-        // The fixed times of a launch and of a message are alike; those of the first ones are not hidden.
-        let fixed = self.collect.seconds + self.message * (messages + parts - 1.0);
+        // To start a launch takes as long as to start a copy; nothing hides the first one.
+        let host = self.message * (messages + parts - 1.0);
         let moved = bytes / self.collect.bytes_per_second + bytes / self.copy.bytes_per_second;
-        1e3 * (fixed + moved)
+        1e3 * (self.collect.seconds + host.max(moved + self.gap * messages))
     }
 }
 
@@ -118,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prediction_counts_bytes_twice_and_each_message_but_the_first() {
+    fn a_prediction_counts_bytes_twice_or_the_starts_of_messages_if_these_take_longer() {
         let cost = |seconds, bytes_per_second| Cost {
             seconds,
             bytes_per_second,
@@ -127,11 +136,13 @@ mod tests {
             collect: cost(3.0, 100.0),
             copy: cost(9.0, 50.0),
             message: 2.0,
+            gap: 0.5,
         };
+        let moved = 100.0 / 100.0 + 100.0 / 50.0;
         assert_eq!(
             link.milliseconds(100.0, 1.0, 1.0),
-            1e3 * (3.0 + 2.0 + 1.0 + 2.0)
+            1e3 * (3.0 + moved + 0.5)
         );
-        assert_eq!(link.milliseconds(0.0, 6.0, 2.0), 1e3 * (3.0 + 2.0 * 7.0));
+        assert_eq!(link.milliseconds(100.0, 6.0, 2.0), 1e3 * (3.0 + 2.0 * 7.0));
     }
 }

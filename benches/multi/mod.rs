@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The parts are on all GPUs in turn; with more parts than GPUs several handles share one. The cost of collecting rows
-//! and of copying them from the first device to the second is measured at the start. The prediction is the time of
-//! one part, divided by the number of GPUs and multiplied by the imbalance, and the exchange of what a GPU receives.
+//! and of copying them from the first device to the second is measured at the start. From it follows the time of the
+//! exchange of what a GPU receives. The prediction of a run adds the measured time of the products alone.
 //! On the emulator nothing is timed, and each product is computed once.
 
 mod link;
@@ -96,6 +96,7 @@ struct Results {
     collect_gbytes_per_s: Option<f64>,
     copy_gbytes_per_s: Option<f64>,
     message_us: Option<f64>,
+    gap_us: Option<f64>,
     predicted_exchange_ms: Option<f64>,
     predicted_ms: Option<f64>,
     samples: u32,
@@ -124,12 +125,11 @@ fn run(options: &Options) -> anyhow::Result<bool> {
         let a = graph(kind, rows, options)?;
         let product =
             WholeProduct::<f32>::new(a.view(), options.features as usize, options.run.seed);
-        let mut of_one = None;
         for &parts in &options.parts {
             let (devices, distinct) = devices(&first, parts)?;
             let mut results = measure(&product, &devices, options)?;
             (results.graph, results.devices) = (name(kind), distinct);
-            predict(&mut results, &mut of_one, &devices)?;
+            predict(&mut results, &devices)?;
             all_right &= results.ok;
             print!("{}", file.write(&results)?);
         }
@@ -232,6 +232,7 @@ fn measure(
         collect_gbytes_per_s: None,
         copy_gbytes_per_s: None,
         message_us: None,
+        gap_us: None,
         predicted_exchange_ms: None,
         predicted_ms: None,
         samples: clock.samples,
@@ -239,18 +240,10 @@ fn measure(
     })
 }
 
-/// Adds the link and the prediction, for which `of_one` keeps the time of one part.
-fn predict(
-    results: &mut Results,
-    of_one: &mut Option<f64>,
-    devices: &Devices,
-) -> anyhow::Result<()> {
-    if results.parts == 1 {
-        *of_one = results.ms;
-        return Ok(());
-    }
+/// Adds the link and the prediction.
+fn predict(results: &mut Results, devices: &Devices) -> anyhow::Result<()> {
     let features = results.features as usize;
-    let (Some(link), Some(one)) = (Link::measure(devices, features)?, *of_one) else {
+    let Some(link) = Link::measure(devices, features)? else {
         return Ok(());
     };
     // A GPU does the work of all its parts, one after the other.
@@ -259,10 +252,13 @@ fn predict(
     let messages = parts / gpus * (parts - 1.0);
     let exchange = link.milliseconds(bytes, messages, parts / gpus);
     results.predicted_exchange_ms = Some(exchange);
-    results.predicted_ms = Some(one * results.imbalance / gpus + exchange);
+    results.predicted_ms = results
+        .computation_ms
+        .map(|computation| computation + exchange);
     results.collect_gbytes_per_s = Some(link.collect.bytes_per_second / 1e9);
     results.copy_gbytes_per_s = Some(link.copy.bytes_per_second / 1e9);
     results.message_us = Some(link.message * 1e6);
+    results.gap_us = Some(link.gap * 1e6);
     Ok(())
 }
 

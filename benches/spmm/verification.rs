@@ -128,10 +128,7 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
         y: &DeviceBuffer<T>,
         depth: Option<usize>,
     ) -> Result<Found, Error> {
-        let operation = Operation {
-            depth,
-            ..Operation::default()
-        };
+        let operation = Operation::new().depth(depth);
         let features = x.ncols();
         assert_eq!(y.len(), self.a.rows() * features);
         let mut rows = Array2::from_elem((self.count(), features), T::ONE);

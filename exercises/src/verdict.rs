@@ -79,12 +79,7 @@ impl fmt::Display for Rejection {
         let Self { size, failure, .. } = self;
         match self.schedule {
             Schedule::InOrder => writeln!(f, "With size {size}:")?,
-            Schedule::Random { seed } => {
-                writeln!(
-                    f,
-                    "With size {size}, blocks and threads in random order {seed}:"
-                )?;
-            }
+            schedule => writeln!(f, "With size {size}, blocks and threads {schedule}:")?,
         }
         writeln!(f, "  {failure}")?;
         if let Failure::Fault(fault) = failure {

@@ -64,6 +64,7 @@ impl EmulatorBackend {
             .map_or(1, NonZero::get);
         let properties = Properties {
             name: "emulator".to_owned(),
+            uuid: None,
             compute_capability: Version::new(9, 0),
             driver: None,
             kernels: None,

@@ -303,6 +303,7 @@ pub enum CudaUnavailable {
     "the CUDA driver is too old: it supports CUDA {found}, and PTX version {ptx} wants a driver for \
      CUDA {wanted} or newer"
 )]
+#[non_exhaustive]
 pub struct DriverTooOld {
     /// The PTX's version.
     pub ptx: Version,
@@ -315,6 +316,7 @@ pub struct DriverTooOld {
 /// What a function of the CUDA driver answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the CUDA driver failed to {action}: {name} ({code}), {description}")]
+#[non_exhaustive]
 pub struct DriverError {
     /// What was asked of the driver, a verb and its object.
     pub action: &'static str,

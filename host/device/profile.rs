@@ -18,6 +18,7 @@ use simt::{Hardware, Options as EmulatorOptions};
 /// assert_eq!(device.properties().l2_bytes, Some(60 << 20));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeviceProfile {
     /// The GPU's name, as its driver reports it.
     pub name: String,

@@ -9,6 +9,7 @@ use std::fmt;
 
 /// Two numbers, major and minor, compared in this order: a compute capability, a CUDA version, a PTX ISA version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(clippy::exhaustive_structs, reason = "a version is these two numbers")]
 pub struct Version {
     /// The number before the dot.
     pub major: u32,
@@ -36,6 +37,8 @@ impl fmt::Display for Version {
 pub struct Properties {
     /// The device's name: `NVIDIA H200`, `emulator`, or `emulator of NVIDIA H200`.
     pub name: String,
+    /// What tells the GPU from all others, of every machine.
+    pub uuid: Option<[u8; 16]>,
     /// The compute capability; of the emulator, that whose instructions it has.
     pub compute_capability: Version,
     /// The newest CUDA version that the driver supports.
@@ -69,6 +72,7 @@ pub struct Properties {
 
 /// The rates of a GPU, and the size of its L1 caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeviceRates {
     /// Cycles of a multiprocessor in a second, at its highest clock.
     pub clock_hz: u64,
@@ -104,6 +108,7 @@ impl fmt::Display for Properties {
 
 /// Bytes of device memory at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemoryInfo {
     /// Bytes that can be allocated, fragmentation apart.
     pub free: u64,

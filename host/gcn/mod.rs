@@ -44,6 +44,10 @@ impl GcnElement for f64 {}
 
 /// A layer: `A_hat X W + b`.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(
+    clippy::exhaustive_structs,
+    reason = "a layer is its weights and its bias"
+)]
 pub struct GcnLayer<T> {
     /// W: a row for each input feature, a column for each output feature. It is the transpose of `GCNConv`'s
     /// `lin.weight`.

@@ -40,6 +40,7 @@ impl OperatorKind {
 
 /// An operator of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Operator {
     /// Its layer, counted from 1.
     pub layer: usize,

@@ -35,8 +35,8 @@ use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::Global;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use std::fmt;
-use warprow_kernels::gemm::{BiasRelu, PlannedLaunch, RowStride};
-pub use warprow_kernels::gemm::{GemmKernel, GemmProblem};
+pub use warprow_kernels::gemm::GemmKernel;
+use warprow_kernels::gemm::{BiasRelu, GemmProblem, PlannedLaunch, RowStride};
 use warprow_kernels::matrix::{Dense, DenseMut, Operand};
 
 /// An element type of XW: f32, f64, f16 or bf16. 16-bit elements are summed in f32.

@@ -32,6 +32,10 @@ const DRAWS_PER_NONZERO: u64 = 256;
 
 /// The communities of a graph; see [`communities`].
 #[derive(Debug, Clone, PartialEq)]
+#[allow(
+    clippy::exhaustive_structs,
+    reason = "a graph with communities is defined by these"
+)]
 pub struct Communities {
     /// Minimum and maximum number of vertices in a community. The sizes s between them have the density s^-2, as in
     /// many networks: there are few large communities, and those of sizes s to 2 s have equally many vertices for all

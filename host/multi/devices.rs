@@ -1,6 +1,8 @@
 //! Several devices that work on one product, each with a thread of its own.
 
-use crate::device::{CudaUnavailable, Device, DeviceError, EmulatorOptions, Selector};
+#[cfg(feature = "emulator")]
+use crate::device::EmulatorOptions;
+use crate::device::{CudaUnavailable, Device, DeviceError, Selector};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,6 +92,7 @@ impl Devices {
     /// # Errors
     ///
     /// The system gives no threads.
+    #[cfg(feature = "emulator")]
     pub fn emulators(count: NonZeroUsize, options: EmulatorOptions) -> Result<Self, DeviceError> {
         Self::of(
             (0..count.get())

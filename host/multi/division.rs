@@ -17,6 +17,7 @@ const MIN_GAIN: f64 = 0.9;
 
 /// How rows are divided among parts, and what each part is given of the other operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Distribution {
     /// Contiguous rows of equal work, in an order in which the parts receive few rows of X.
     #[default]
@@ -27,6 +28,10 @@ pub enum Distribution {
 
 /// What a part is given of X, or of B.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a part has the rows that it needs, or all"
+)]
 pub enum OperandRows {
     /// The rows that its nonzeros select.
     #[default]

@@ -134,6 +134,7 @@ fn set_bits(mut bits: u64) -> impl Iterator<Item = u32> {
 
 /// Rows of X that travel, for all parts together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Volume {
     /// Rows that the parts receive.
     pub received: u64,

@@ -20,6 +20,7 @@ pub const MAX_IMBALANCE_PERCENT: u64 = 5;
 
 /// Whether a row may be cut between parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RowCuts {
     /// Where no boundary between rows balances the parts.
     #[default]
@@ -30,6 +31,7 @@ pub enum RowCuts {
 
 /// What a row costs: 1, and for each nonzero the following.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Work<'a> {
     /// 1 for each nonzero: the work of SpMM.
     Nonzeros,
@@ -62,6 +64,10 @@ impl Work<'_> {
 
 /// What one part has of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::exhaustive_structs,
+    reason = "who divides a matrix himself makes the parts"
+)]
 pub struct Part {
     /// The rows of which it has nonzeros, or the empty rows; the first and the last may be cut.
     pub rows: Range<usize>,

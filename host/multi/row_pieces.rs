@@ -68,9 +68,9 @@ impl RowPieces {
                 }
                 for (sum, value) in sums.iter_mut().zip(values) {
                     *sum = match self.reduction {
-                        Reduction::Sum | Reduction::Mean => *sum + value,
-                        Reduction::Max => larger(*sum, value),
                         Reduction::Min => -larger(-*sum, -value),
+                        extremum if extremum.is_extremum() => larger(*sum, value),
+                        _ => *sum + value,
                     };
                 }
             }

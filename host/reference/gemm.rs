@@ -3,11 +3,13 @@
 use super::Verification;
 use super::verification::{Terms, judge_entries};
 use crate::scalar::Scalar;
+use crate::setters::setters;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rayon::prelude::*;
 
 /// The epilogue of a product of dense matrices: bias, then ReLU.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct DenseEpilogue<'a, T> {
     /// One number for each column, which is added to the sums; default: none.
     pub bias: Option<ArrayView1<'a, T>>,
@@ -24,8 +26,22 @@ impl<T> Default for DenseEpilogue<'_, T> {
     }
 }
 
+impl<'a, T> DenseEpilogue<'a, T> {
+    /// Stores the sums as they are.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields { relu: bool }
+        optional { bias: ArrayView1<'a, T> }
+    }
+}
+
 /// The rounding errors of the arithmetic in which a product was computed; its error bound depends on them.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Arithmetic {
     /// Maximum relative error of one addition.
     pub sum_roundoff: f64,
@@ -296,10 +312,7 @@ mod tests {
         let x = array![[1.0f32, 2.0], [3.0, -4.0], [f32::NAN, 0.0]];
         let w = array![[1.0f32, 0.5, -1.0], [2.0, 1.0, 0.0]];
         let bias = array![0.0f32, 1.0, 0.5];
-        let epilogue = DenseEpilogue {
-            bias: Some(bias.view()),
-            relu: true,
-        };
+        let epilogue = DenseEpilogue::new().bias(bias.view()).relu(true);
         let y = gemm(x.view(), w.view(), epilogue);
         assert_eq!(y.row(0), array![5.0, 3.5, 0.0]);
         assert_eq!(y.row(1), array![0.0, 0.0, 0.0]);
@@ -327,10 +340,7 @@ mod tests {
         let x = array![[1.0f32, 2.0], [3.0, -4.0]];
         let w = array![[1.0f32, 0.5], [2.0, 1.0]];
         let bias = array![1.0f32, -9.0];
-        let epilogue = DenseEpilogue {
-            bias: Some(bias.view()),
-            relu: true,
-        };
+        let epilogue = DenseEpilogue::new().bias(bias.view()).relu(true);
         let reference = GemmReference::new(x.view(), w.view(), epilogue);
         let mut y = array![[6.0f32, 0.0], [0.0, 0.0], [6.0, 0.0]];
         assert!(reference.verify(Arithmetic::of::<f32>(), y.view()).ok());

@@ -2,6 +2,7 @@
 
 use super::check_operands;
 use crate::scalar::Scalar;
+use crate::setters::setters;
 use ndarray::{Array2, ArrayView2, s};
 use rayon::prelude::*;
 use sprs::{CsMatViewI, CsVecViewI};
@@ -12,7 +13,18 @@ use warprow_kernels::matrix::Reduction;
 /// default their sum, with alpha 1 and beta 0.
 ///
 /// If alpha is 0, R is ignored, even if it is NaN; if beta is 0, Y is.
+///
+/// ```
+/// use warprow::Reduction;
+/// use warprow::reference::Operation;
+///
+/// let a = sprs::CsMatI::<f32, u32>::new((2, 2), vec![0, 2, 2], vec![0, 1], vec![1.0, 3.0]);
+/// let x = ndarray::array![[10.0_f32], [20.0]];
+/// let mean = Operation::new().reduction(Reduction::Mean);
+/// assert_eq!(mean.compute(a.view(), x.view()), ndarray::array![[35.0], [0.0]]);
+/// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Operation<'a, E> {
     /// How the products of a row are reduced.
     pub reduction: Reduction,
@@ -37,6 +49,19 @@ impl<E> Default for Operation<'_, E> {
             y: None,
             depth: None,
         }
+    }
+}
+
+impl<'a, E> Operation<'a, E> {
+    /// The product `A X`.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        fields { reduction: Reduction, alpha: f64, beta: f64 }
+        optional { y: ArrayView2<'a, E>, depth: usize }
     }
 }
 
@@ -99,9 +124,9 @@ impl<E: Scalar> Operation<'_, E> {
         to.magnitudes.resize(columns.len(), 0.0);
         to.terms = terms.nnz();
         let start = match self.reduction {
-            Reduction::Sum | Reduction::Mean => 0.0,
-            Reduction::Max => f64::NEG_INFINITY,
             Reduction::Min => f64::INFINITY,
+            extremum if extremum.is_extremum() => f64::NEG_INFINITY,
+            _ => 0.0,
         };
         to.numbers.fill(if terms.nnz() == 0 { 0.0 } else { start });
         to.magnitudes.fill(0.0);
@@ -146,10 +171,14 @@ impl<E: Scalar> Operation<'_, E> {
             for ((number, magnitude), &x) in entries.zip(x.row(column)) {
                 let product = value * x.to_f64();
                 *magnitude += product.abs();
-                match self.reduction {
-                    Reduction::Sum | Reduction::Mean => *number += product,
-                    Reduction::Max => *number = extremum(*number, product, product > *number),
-                    Reduction::Min => *number = extremum(*number, product, product < *number),
+                if self.reduction.is_extremum() {
+                    let is_better = match self.reduction {
+                        Reduction::Min => product < *number,
+                        _ => product > *number,
+                    };
+                    *number = extremum(*number, product, is_better);
+                } else {
+                    *number += product;
                 }
             }
         }

@@ -12,6 +12,7 @@ use std::ops::Range;
 
 /// A product on the host, and how it was computed.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SpgemmProduct<T> {
     /// C, its rows sorted by column.
     pub c: CsrMatrix<T>,

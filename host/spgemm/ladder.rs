@@ -178,6 +178,7 @@ impl LadderRun<'_> {
                     _ => dynamic_table::slots(self.shared_bytes, VALUE_BYTES),
                 }
             }
+            other => unreachable!("{} is none of the rungs above", other.name()),
         };
         let found = longest.download()?[0];
         if found > most {
@@ -252,6 +253,7 @@ impl LadderRun<'_> {
                     unsafe { device.launch(&handle, config, arguments)? };
                 }
             }
+            other => unreachable!("{} is none of the rungs above", other.name()),
         }
         Ok(())
     }

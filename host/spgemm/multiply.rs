@@ -16,6 +16,7 @@ use warprow_kernels::spgemm::products::bins::SymbolicValues;
 
 /// A product on a device.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct DeviceProduct<T: SpgemmElement> {
     /// The product.
     pub c: DeviceCsr<T>,

@@ -76,13 +76,10 @@ impl SpgemmOptions {
     pub(super) fn bin_limits<T: SpgemmElement>(&self, device: &Device) -> BinLimits {
         let shared_bytes = device.properties().max_shared_bytes_per_block;
         let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);
-        BinLimits {
-            ordered: self.deterministic.into(),
-            ..self
-                .tuning
-                .bin_limits
-                .map_or(default, |bin_limits| bin_limits.within(default))
-        }
+        let mut bin_limits =
+            (self.tuning.bin_limits).map_or(default, |bin_limits| bin_limits.within(default));
+        bin_limits.ordered = self.deterministic.into();
+        bin_limits
     }
 
     /// The same options, tuned in another way.

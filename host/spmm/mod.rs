@@ -28,9 +28,7 @@ use std::fmt;
 use std::time::Duration;
 use values::ValueOrder;
 pub use warprow_kernels::matrix::Operand;
-pub use warprow_kernels::spmm::{
-    Capabilities, EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel,
-};
+pub use warprow_kernels::spmm::{Capabilities, Reduction, SpmmKernel};
 
 /// Time spent on planning, by the host's clock. The first plan on a device includes the driver's compilation of
 /// kernels.

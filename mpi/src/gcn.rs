@@ -1,9 +1,10 @@
 //! GCN inference over ranks: each has some nodes, and receives the features of its halo before each product.
 
-use crate::halo_exchange::HaloExchange;
-use crate::spmm::scatter_rows;
+use crate::exchange::HaloExchange;
+use crate::matrix::DistributedCsr;
+use crate::matrix::dense_rows::scatter_rows;
 use crate::transport::Transport;
-use crate::{DistributedCsr, Word, World};
+use crate::world::{Word, World};
 use anyhow::{Context, Result, ensure};
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;

@@ -5,37 +5,28 @@
 //! draws who has what.
 //!
 //! All functions that take a `World` are collective: all ranks call them, in the same order. An error on one rank does
-//! not reach the others; the program ends all of them with [`World::abort`].
+//! not reach the others; the program ends all of them with [`World::fail`].
 
-mod distributed;
-mod gather_sparse;
+mod exchange;
 mod gcn;
-mod halo_exchange;
-mod link;
-mod output;
-mod pieces;
-mod rank_device;
-mod read_share;
-mod scatter_sparse;
-mod shares;
+mod matrix;
 mod spgemm;
-mod spgemm_structure;
 mod spmm;
-mod times;
 mod transport;
 mod world;
 
-pub use distributed::DistributedCsr;
-pub use gather_sparse::gather_sparse;
+pub use exchange::link::Link;
+pub use exchange::{HaloExchange, Traffic};
 pub use gcn::{Gcn, GcnStep, scatter_adjacency};
-pub use halo_exchange::{HaloExchange, Traffic};
-pub use link::Link;
-pub use output::{write_dense, write_sparse};
-pub use rank_device::rank_device;
-pub use read_share::read_share;
+pub use matrix::DistributedCsr;
+pub use matrix::dense_rows::gather_rows as gather_dense;
+pub use matrix::gather_sparse::gather_sparse;
+pub use matrix::output::{write_dense, write_sparse};
+pub use matrix::read_share::read_share;
+pub use spgemm::structure::SpgemmStructure;
 pub use spgemm::{Operands, Spgemm, SpgemmResult};
-pub use spgemm_structure::SpgemmStructure;
-pub use spmm::{LocalProduct, Spmm, gather_rows as gather_dense};
-pub use times::PhaseTimes;
+pub use spmm::{LocalProduct, Spmm};
 pub use transport::{Opened, Parcels, Transport, TransportKind, open_transport};
+pub use world::rank_device::{rank_device, ranks_per_gpu};
+pub use world::times::PhaseTimes;
 pub use world::{Word, World};

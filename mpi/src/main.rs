@@ -1,14 +1,12 @@
 //! The program `warprow-mpi`: an operation on a file's matrix over all ranks. If one rank fails, all end.
 
-mod inputs;
-mod operations;
-mod options;
-mod report;
+mod program;
 
 use clap::Parser;
-use options::{ElementType, Options};
-use std::io::Write;
+use program::options::{ElementType, Options};
 use std::process::ExitCode;
+use warprow::Device;
+use warprow::device::EmulatorOptions;
 use warprow_mpi::{World, rank_device};
 
 /// The exit code for a result that is wrong.
@@ -43,25 +41,19 @@ fn main() -> ExitCode {
     match result {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::from(WRONG),
-        Ok(Err(error)) => end(&world, &format!("{error:#}")),
-        Err(_) => end(&world, "a bug: it has panicked"),
+        Ok(Err(error)) => world.fail(&format!("{error:#}")),
+        Err(_) => world.fail("a bug: it has panicked"),
     }
-}
-
-/// Ends all ranks with this one's message.
-fn end(world: &World, message: &str) -> ! {
-    let mut stderr = std::io::stderr().lock();
-    let (rank, size) = (world.rank(), world.size());
-    let _ = writeln!(stderr, "warprow-mpi: rank {rank} of {size}: {message}");
-    let _ = stderr.flush();
-    world.abort(FAILED)
 }
 
 /// Whether the result is right, as far as that was checked.
 fn run(world: &World, options: &Options) -> anyhow::Result<bool> {
-    let device = rank_device(world.rank())?;
+    let device = match options.run.emulator_memory {
+        Some(bytes) => Device::emulator(EmulatorOptions::new().memory(bytes)),
+        None => rank_device(world.rank())?,
+    };
     match options.run.element {
-        ElementType::F32 => operations::run::<f32>(world, &device, options),
-        ElementType::F64 => operations::run::<f64>(world, &device, options),
+        ElementType::F32 => program::run::<f32>(world, &device, options),
+        ElementType::F64 => program::run::<f64>(world, &device, options),
     }
 }

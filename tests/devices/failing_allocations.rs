@@ -143,13 +143,11 @@ fn spmm_survives(device: &Device, a: &CsrMatrix<f32>, options: SpmmOptions) {
             result
         });
         assert!(holds(&x_device, x_list));
-        let operation = Operation {
-            reduction: options.reduction,
-            alpha: alpha.into(),
-            beta: beta.into(),
-            y: Some(y.view()),
-            depth: None,
-        };
+        let operation = Operation::new()
+            .reduction(options.reduction)
+            .alpha(alpha.into())
+            .beta(beta.into())
+            .y(y.view());
         let found = Array2::from_shape_vec(y.dim(), y_device.download().unwrap()).unwrap();
         let verification = operation.verify(a.view(), x.view(), found.view());
         assert!(verification.ok(), "{plan}: {verification}");

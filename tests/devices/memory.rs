@@ -7,7 +7,7 @@ use warprow::device::{Device, DeviceError, EmulatorOptions, MemoryInfo};
 fn an_emulator_with_a_limit_has_that_much_memory_and_no_more() {
     let device = Device::emulator(EmulatorOptions::new().memory(1000));
     let free = || match device.memory().unwrap() {
-        Some(MemoryInfo { free, total: 1000 }) => free,
+        Some(MemoryInfo { free, total: 1000, .. }) => free,
         other => panic!("{other:?}"),
     };
     assert_eq!(device.properties().memory_bytes, Some(1000));

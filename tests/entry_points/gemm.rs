@@ -3,9 +3,9 @@
 use crate::{assert_all_run, family_of};
 use std::collections::BTreeSet;
 use warprow::device::{Device, LaunchLog};
-use warprow::gemm::GemmProblem;
 use warprow::reference::{Arithmetic, DenseEpilogue, verify_gemm};
 use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, bf16, f16, generate};
+use warprow_kernels::gemm::GemmProblem;
 
 /// Rows of X on a GPU: more than a few tiles have.
 const GPU_ROWS: usize = 700;
@@ -65,10 +65,7 @@ fn every_instance<T: GemmElement>(device: &Device, log: &LaunchLog) {
                 continue;
             }
             let y = gemm.multiply(x.view()).unwrap();
-            let epilogue = DenseEpilogue {
-                bias: Some(bias.row(0)),
-                relu: true,
-            };
+            let epilogue = DenseEpilogue::new().bias(bias.row(0)).relu(true);
             let arithmetic = match (kernel.rounds_f32(), T::NAME) {
                 (true, "f32") => Arithmetic::tf32(),
                 (_, "f16" | "bf16") => Arithmetic::tensor_cores(),

@@ -5,10 +5,10 @@ use crate::operands::{COLS, ROWS, skewed};
 use ndarray::Array2;
 use warprow::device::{Device, LaunchLog};
 use warprow::reference::{Operation, WholeProduct};
-use warprow::spmm::{EpilogueKind, LaunchShape};
 use warprow::{
     Reduction, RowOrder, Scalar, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
 };
+use warprow_kernels::spmm::{EpilogueKind, LaunchShape};
 
 /// Loads of one, two, four and eight elements; the most features are whole cache lines and not.
 const FEATURES: [usize; 6] = [7, 36, 40, 50, 100, 128];
@@ -95,10 +95,7 @@ fn means_and_blocks_of_columns<E: SpmmElement>(device: &Device) {
     let product = WholeProduct::<E>::new(skewed().view(), 33, 1);
     let (a, x) = (product.a(), product.x());
     let plan = Spmm::plan(device, a, split(Reduction::Mean)).unwrap();
-    let operation = Operation {
-        reduction: Reduction::Mean,
-        ..Operation::default()
-    };
+    let operation = Operation::new().reduction(Reduction::Mean);
     let checked = operation.verify(a, x.view(), plan.multiply(x.view()).unwrap().view());
     assert!(checked.ok(), "{plan}: {checked}");
 }
@@ -128,13 +125,11 @@ fn run_exactly<E: SpmmElement>(
         let [alpha_sum, beta_sum] = [alpha, beta].map(<E::Sum as Scalar>::from_f64);
         plan.run_scaled(alpha_sum, &x_there, features, beta_sum, &mut y_there)
             .unwrap_or_else(|error| panic!("{plan}: {error}"));
-        let operation = Operation {
-            reduction: options.reduction,
-            alpha,
-            beta,
-            y: Some(y.view()),
-            depth: None,
-        };
+        let operation = Operation::new()
+            .reduction(options.reduction)
+            .alpha(alpha)
+            .beta(beta)
+            .y(y.view());
         let wanted = operation.compute(a, x.view()).mapv(E::from_f64);
         let found = Array2::from_shape_vec(y.dim(), y_there.download().unwrap()).unwrap();
         assert_eq!(

@@ -1,12 +1,42 @@
 //! GCN inference over several devices against one.
 
 use crate::device_sets;
-use warprow::multi::{Distribution, DivisionOptions, Gcn};
+use warprow::multi::{Distribution, DivisionOptions, Gcn, OperandRows};
 use warprow::{CsrMatrix, GcnLayer, GcnOptions, RowOrder, generate};
 
 fn weighted(nodes: u32, edges: u32) -> CsrMatrix<f64> {
     let graph = generate::rmat::<f64>(nodes, edges, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
     graph.map(|value| 1.0 + value / 2.0)
+}
+
+/// One row is longer than all others together.
+fn node_that_hears_all(nodes: u32) -> CsrMatrix<f64> {
+    let columns = (0..nodes).chain([5, 0]).collect();
+    let row = |row| match row {
+        0 => 0,
+        1 => nodes,
+        2.. => (nodes + row - 1).min(nodes + 2),
+    };
+    let size = nodes as usize;
+    let values = vec![0.5; size + 2];
+    CsrMatrix::new(
+        (size, size),
+        (0..=nodes).map(row).collect(),
+        columns,
+        values,
+    )
+}
+
+/// Each node's only neighbour is half of the graph away.
+fn neighbours_of_another_part(nodes: u32) -> CsrMatrix<f64> {
+    let columns = (0..nodes).map(|row| (row + nodes / 2) % nodes).collect();
+    let size = nodes as usize;
+    CsrMatrix::new(
+        (size, size),
+        (0..=nodes).collect(),
+        columns,
+        vec![2.0; size],
+    )
 }
 
 fn layer(inputs: usize, outputs: usize, seed: u64) -> GcnLayer<f64> {
@@ -20,15 +50,20 @@ fn layer(inputs: usize, outputs: usize, seed: u64) -> GcnLayer<f64> {
 #[test]
 fn a_network_over_several_devices_gives_what_one_gives() {
     // Layers that become narrower multiply by W first, others by A_hat.
+    let small = || vec![layer(5, 8, 1), layer(8, 2, 2)];
     let networks = [
-        (90, 500, vec![layer(12, 16, 1), layer(16, 5, 3)]),
-        (90, 500, vec![layer(20, 6, 2)]),
-        (3, 4, vec![layer(4, 9, 1), layer(9, 9, 2), layer(9, 3, 5)]),
-        (40, 0, vec![layer(5, 8, 1), layer(8, 2, 2)]),
+        (weighted(90, 500), vec![layer(12, 16, 1), layer(16, 5, 3)]),
+        (weighted(90, 500), vec![layer(20, 6, 2)]),
+        (
+            weighted(3, 4),
+            vec![layer(4, 9, 1), layer(9, 9, 2), layer(9, 3, 5)],
+        ),
+        (weighted(40, 0), small()),
+        (node_that_hears_all(300), small()),
+        (neighbours_of_another_part(40), small()),
     ];
-    for (nodes, edges, layers) in networks {
-        let graph = weighted(nodes, edges);
-        let x = generate::dense::<f64>(nodes as usize, layers[0].weights.nrows(), 9).unwrap();
+    for (graph, layers) in networks {
+        let x = generate::dense::<f64>(graph.rows(), layers[0].weights.nrows(), 9).unwrap();
         for devices in device_sets() {
             let one = warprow::Gcn::plan(
                 devices.first(),
@@ -40,7 +75,8 @@ fn a_network_over_several_devices_gives_what_one_gives() {
             let orders = [None, Some(RowOrder::FirstColumn)];
             let blocks = orders.map(|order| DivisionOptions::new().order(order));
             let cyclic = DivisionOptions::new().distribution(Distribution::Cyclic);
-            for division in [blocks[0], blocks[1], cyclic] {
+            let replicated = cyclic.operand(OperandRows::Replicated);
+            for division in [blocks[0], blocks[1], cyclic, replicated] {
                 let options = GcnOptions::default();
                 let gcn = Gcn::plan(&devices, graph.view(), &layers, options, division).unwrap();
                 for _ in 0..2 {

@@ -2,6 +2,7 @@
 
 mod division;
 mod gcn;
+mod host_memory;
 mod partition;
 mod spgemm;
 mod spmm;

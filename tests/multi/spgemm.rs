@@ -1,7 +1,9 @@
 //! SpGEMM over several devices against the reference, and bit by bit against one device.
 
 use crate::device_sets;
-use warprow::multi::{Distribution, DivisionOptions, MultiSpgemmOptions, RowCuts, Spgemm};
+use warprow::multi::{
+    Distribution, DivisionOptions, MultiSpgemmOptions, OperandRows, RowCuts, Spgemm,
+};
 use warprow::reference::verify_spgemm;
 use warprow::spgemm::spgemm;
 use warprow::{CsrMatrix, RowOrder, SpgemmOptions, generate};
@@ -13,11 +15,17 @@ fn operands() -> Vec<(&'static str, CsrMatrix<f32>, CsrMatrix<f32>)> {
         CsrMatrix::new((3, 400), vec![0, 400, 401, 402], columns, vec![1.5; 402])
     };
     let uniform = |rows, cols, nonzeros| generate::uniform(rows, cols, nonzeros, 3).unwrap();
+    let shift = |by: u32| {
+        let columns = (0..40).map(|row| (row + by) % 40).collect();
+        CsrMatrix::new((40, 40), (0..=40).collect(), columns, vec![1.5; 40])
+    };
     vec![
         ("square", square.clone(), square),
         ("rectangular", uniform(40, 90, 300), uniform(90, 70, 400)),
         ("one enormous row", enormous, uniform(400, 60, 900)),
         ("fewer rows than parts", uniform(2, 6, 7), uniform(6, 5, 12)),
+        ("no halo", shift(0), uniform(40, 40, 300)),
+        ("only halo", shift(20), uniform(40, 30, 200)),
         ("no nonzeros", CsrMatrix::zero((7, 4)), uniform(4, 6, 9)),
         ("no rows", CsrMatrix::zero((0, 4)), uniform(4, 6, 9)),
         ("nothing in B", uniform(6, 4, 9), CsrMatrix::zero((4, 0))),
@@ -45,18 +53,19 @@ fn products_are_within_the_bound_of_the_reference() {
             .map(|&k| b.outer_view(k as usize).unwrap().nnz() as u64)
             .sum();
         for devices in device_sets() {
-            for distribution in [Distribution::Blocks, Distribution::Cyclic] {
-                for order in [None, Some(RowOrder::FirstColumn)] {
-                    let options = MultiSpgemmOptions::new().division(
-                        DivisionOptions::new()
-                            .distribution(distribution)
-                            .order(order),
-                    );
-                    let (c, products, what) = product(&devices, (&a, &b), options);
-                    let checked = verify_spgemm(a.view(), b.view(), c.view());
-                    assert!(checked.ok(), "{name}: {checked}: {what}");
-                    assert_eq!(products, wanted, "{name}: {what}");
-                }
+            let division = DivisionOptions::new();
+            let cyclic = division.distribution(Distribution::Cyclic);
+            for division in [
+                division,
+                division.order(RowOrder::FirstColumn),
+                cyclic,
+                cyclic.operand(OperandRows::Replicated),
+            ] {
+                let options = MultiSpgemmOptions::new().division(division);
+                let (c, products, what) = product(&devices, (&a, &b), options);
+                let checked = verify_spgemm(a.view(), b.view(), c.view());
+                assert!(checked.ok(), "{name}: {checked}: {what}");
+                assert_eq!(products, wanted, "{name}: {what}");
             }
         }
     }

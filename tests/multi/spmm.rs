@@ -117,10 +117,7 @@ fn other_reductions_of_cut_rows_are_those_of_the_whole_row() {
                 let options = MultiSpmmOptions::new().spmm(SpmmOptions::new().reduction(reduction));
                 let spmm = Spmm::plan(&devices, a.view(), options).unwrap();
                 let y = spmm.multiply(x.view()).unwrap();
-                let operation = Operation {
-                    reduction,
-                    ..Operation::default()
-                };
+                let operation = Operation::new().reduction(reduction);
                 let checked = operation.verify(a.view(), x.view(), y.view());
                 assert!(checked.ok(), "{name} {reduction:?}: {checked}: {spmm}");
             }

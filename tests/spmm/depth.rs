@@ -40,10 +40,7 @@ fn a_sum_of_200_000_random_terms_that_is_off_by_less_than_their_sum_is_wrong() {
     for device in devices() {
         for (kernel, error) in CUTTING.into_iter().zip([4.0, 200.0, 4.0, 2.0]) {
             let plan = Spmm::plan(&device, a.view(), by(kernel)).unwrap();
-            let operation = Operation {
-                depth: Some(plan.summation_depth(LONG as usize, 1)),
-                ..Operation::default()
-            };
+            let operation = Operation::new().depth(plan.summation_depth(LONG as usize, 1));
             let y = plan.multiply(x.view()).unwrap();
             let found = operation.verify(a.view(), x.view(), y.view());
             assert!(found.ok(), "{plan}: {found}");
@@ -117,10 +114,8 @@ fn every_kernel_is_as_precise_as_its_summation_depth_says() {
                 let options = by(kernel).map_tuning(|tuning| tuning.task_size(task_size));
                 let plan = Spmm::plan(&device, a.view(), options).unwrap();
                 for x in [x.view(), x.slice(s![.., ..4])] {
-                    let operation = Operation {
-                        depth: Some(plan.summation_depth(longest, x.ncols())),
-                        ..Operation::default()
-                    };
+                    let operation =
+                        Operation::new().depth(plan.summation_depth(longest, x.ncols()));
                     let y = plan.multiply(x).unwrap();
                     let found = operation.verify(a.view(), x, y.view());
                     assert!(found.ok(), "{plan}: {found}");

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use sprs::CsMatI;
 use warprow::device::Device;
 use warprow::reference::{self, verify_spmm};
-use warprow::spmm::{ItemKind, Reduction};
+use warprow::spmm::Reduction;
 use warprow::{CsrMatrix, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, generate};
+use warprow_kernels::spmm::ItemKind;
 
 /// The product by each kernel that has the type, on each device, and where it was made.
 fn products<T: SpmmElement>(a: &CsrMatrix<T>, x: ArrayView2<'_, T>) -> Vec<(Array2<T>, String)> {

@@ -89,7 +89,7 @@ fn every_reduction_alpha_beta_and_transpose_is_right_on_every_order() {
                 };
                 let x = generate::dense::<f32>(of.cols(), features, 7).unwrap();
                 let before = generate::dense::<f32>(of.rows(), features, 8).unwrap();
-                for reduction in Reduction::ALL {
+                for &reduction in Reduction::ALL {
                     // Rows of more than 40 steps are split.
                     let options = ordered(order, None)
                         .reduction(reduction)
@@ -101,13 +101,11 @@ fn every_reduction_alpha_beta_and_transpose_is_right_on_every_order() {
                     plan.run_scaled(1.5, &on_device, features, -0.5, &mut y)
                         .unwrap();
                     let y = Array2::from_shape_vec(before.dim(), y.download().unwrap()).unwrap();
-                    let operation = Operation {
-                        reduction,
-                        alpha: 1.5,
-                        beta: -0.5,
-                        y: Some(before.view()),
-                        depth: None,
-                    };
+                    let operation = Operation::new()
+                        .reduction(reduction)
+                        .alpha(1.5)
+                        .beta(-0.5)
+                        .y(before.view());
                     let checked = operation.verify(of.view(), x.view(), y.view());
                     assert!(checked.ok(), "{plan}: {checked}");
                 }

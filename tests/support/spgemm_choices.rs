@@ -4,12 +4,10 @@ use warprow::spgemm::{BinLimits, SpgemmOptions, SpgemmTuning};
 
 /// The default limits of a device for f32, changed. Every kernel takes its rows, however few or short they are.
 pub fn bin_limits(change: impl Fn(&mut BinLimits)) -> SpgemmOptions {
-    let mut bin_limits = BinLimits {
-        few_rows: 0,
-        joined_products: 0,
-        run_products: 0,
-        ..BinLimits::new(227 << 10, 4)
-    };
+    let mut bin_limits = BinLimits::new(227 << 10, 4);
+    bin_limits.few_rows = 0;
+    bin_limits.joined_products = 0;
+    bin_limits.run_products = 0;
     change(&mut bin_limits);
     SpgemmOptions::new().tuning(SpgemmTuning::new().bin_limits(bin_limits))
 }

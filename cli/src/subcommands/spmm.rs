@@ -133,11 +133,9 @@ fn multiply<T: SpmmElement>(options: &Options, global: &Global) -> Result<bool> 
             false => a,
             true => a.transpose_into().to_csr(),
         };
-        let operation = Operation {
-            reduction: options.reduction.0,
-            depth: Some(spmm.summation_depth(operands::longest_row(&a), x.ncols())),
-            ..Operation::default()
-        };
+        let operation = Operation::new()
+            .reduction(options.reduction.0)
+            .depth(spmm.summation_depth(operands::longest_row(&a), x.ncols()));
         let verification = operation.verify(a.view(), x.view(), y.view());
         out.verdict("check", verification.ok(), &verification)?;
         out.value("verified", verification.ok());
@@ -180,20 +178,19 @@ struct ReductionArgument(Reduction);
 
 impl ValueEnum for ReductionArgument {
     fn value_variants<'a>() -> &'a [Self] {
-        &[
-            Self(Reduction::Sum),
-            Self(Reduction::Mean),
-            Self(Reduction::Max),
-            Self(Reduction::Min),
-        ]
+        const ALL: [ReductionArgument; Reduction::ALL.len()] = {
+            let mut all = [ReductionArgument(Reduction::Sum); Reduction::ALL.len()];
+            let mut i = 0;
+            while i < all.len() {
+                all[i] = ReductionArgument(Reduction::ALL[i]);
+                i += 1;
+            }
+            all
+        };
+        &ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(match self.0 {
-            Reduction::Sum => "sum",
-            Reduction::Mean => "mean",
-            Reduction::Max => "max",
-            Reduction::Min => "min",
-        }))
+        Some(PossibleValue::new(self.0.name()))
     }
 }

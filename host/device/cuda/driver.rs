@@ -51,6 +51,15 @@ pub(super) fn device_attribute(
     Ok(value)
 }
 
+/// The number of a GPU that no other GPU has, on any machine.
+pub(super) fn device_uuid(device: Device) -> Result<[u8; 16], DriverError> {
+    let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: the driver writes 16 bytes.
+    let result = unsafe { sys::cuDeviceGetUuid(&raw mut uuid, device.as_raw()) };
+    check("tell a device's UUID", result)?;
+    Ok(uuid.bytes.map(|byte| byte as u8))
+}
+
 /// Allows launches of `function` up to `bytes` of dynamic shared memory; without it 48 KiB, static memory included.
 ///
 /// The function's context must be current.

@@ -69,6 +69,7 @@ impl Wanted {
         let driver_version = driver_version()?;
         let properties = Properties {
             max_shared_bytes_per_block: count(opt_in),
+            uuid: Some(driver::device_uuid(device)?),
             driver: Some(driver_version),
             kernels: Some(archives::checksum()),
             ..properties
@@ -170,6 +171,7 @@ fn properties(device: Device) -> CudaResult<Properties> {
     Ok(Properties {
         rates: Some(rates),
         name,
+        uuid: None,
         compute_capability: Version::new(
             attribute(A::ComputeCapabilityMajor)?,
             attribute(A::ComputeCapabilityMinor)?,

@@ -7,6 +7,7 @@ pub use simt::Progress;
 
 /// A module that the driver has compiled, or found in its cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ModuleLoad {
     /// Its name in its archive, `spmm_vector_f32_8_4_1.sm_90.ptx` say.
     pub module: String,

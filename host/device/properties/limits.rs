@@ -15,6 +15,7 @@ pub(in crate::device) struct KernelLimits {
 
 /// A number of a launch that the device does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LimitExceeded {
     /// What the number counts.
     pub what: &'static str,

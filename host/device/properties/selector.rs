@@ -18,6 +18,7 @@ pub const DEVICE_VARIABLE: &str = "WARPROW_DEVICE";
 /// assert!("gpu".parse::<Selector>().is_err());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Selector {
     /// The first CUDA device if the driver has one that serves, else the emulator.
     #[default]
@@ -35,6 +36,7 @@ pub enum Selector {
     "unknown device {}: wanted `auto`, `cuda`, `cuda:N` with N the ordinal of a device (`cuda:1`), or `emulator`",
     quote(.found.as_bytes())
 )]
+#[non_exhaustive]
 pub struct ParseSelectorError {
     /// The text.
     pub found: String,

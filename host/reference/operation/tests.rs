@@ -14,11 +14,8 @@ fn operand() -> CsMatI<f32, u32, u32> {
     )
 }
 
-fn of(reduction: Reduction) -> Operation<'static, f32> {
-    Operation {
-        reduction,
-        ..Operation::default()
-    }
+fn of<'a>(reduction: Reduction) -> Operation<'a, f32> {
+    Operation::new().reduction(reduction)
 }
 
 #[test]
@@ -65,20 +62,11 @@ fn a_nan_among_the_products_is_the_greatest_and_the_least() {
 fn what_is_multiplied_by_zero_is_not_looked_at() {
     let nan = Array2::from_elem((3, 1), f32::NAN);
     let x = array![[1.0_f32], [1.0]];
-    let ignores_y = Operation {
-        y: Some(nan.view()),
-        alpha: 2.0,
-        ..of(Reduction::Sum)
-    };
+    let ignores_y = of(Reduction::Sum).y(nan.view()).alpha(2.0);
     let result = ignores_y.compute(operand().view(), x.view());
     assert_eq!(result, arr2(&[[2.0], [0.0], [8.0]]));
     let y = array![[1.0_f32], [2.0], [3.0]];
-    let ignores_x = Operation {
-        alpha: 0.0,
-        beta: -2.0,
-        y: Some(y.view()),
-        ..of(Reduction::Max)
-    };
+    let ignores_x = of(Reduction::Max).alpha(0.0).beta(-2.0).y(y.view());
     let result = ignores_x.compute(operand().view(), nan.slice(ndarray::s![..2, ..]));
     assert_eq!(result, arr2(&[[-2.0], [-4.0], [-6.0]]));
 }
@@ -86,10 +74,7 @@ fn what_is_multiplied_by_zero_is_not_looked_at() {
 #[test]
 #[should_panic(expected = "with beta 1 the Y from before is wanted")]
 fn beta_without_y_panics() {
-    let operation = Operation {
-        beta: 1.0,
-        ..of(Reduction::Sum)
-    };
+    let operation = of(Reduction::Sum).beta(1.0);
     let _ = operation.compute(operand().view(), array![[1.0_f32], [1.0]].view());
 }
 
@@ -161,10 +146,7 @@ fn of_200_000_random_terms_a_sum_of_known_depth_may_err_by_little() {
     let terms = crate::generate::dense::<f32>(200_000, 1, 1).unwrap();
     let terms: Vec<f64> = terms.iter().map(|&x| x.into()).collect();
     let sum: f64 = terms.iter().sum();
-    let operation = Operation::<f32> {
-        depth: Some(300),
-        ..Operation::default()
-    };
+    let operation = Operation::<f32>::new().depth(300);
     assert!(verify(operation, &terms, sum));
     assert!(verify(operation, &terms, sum + 1.0));
     assert!(!verify(operation, &terms, sum + 4.0));
@@ -174,10 +156,7 @@ fn of_200_000_random_terms_a_sum_of_known_depth_may_err_by_little() {
 
 #[test]
 fn a_depth_beyond_the_length_of_a_row_allows_no_more() {
-    let operation = Operation::<f32> {
-        depth: Some(1000),
-        ..Operation::default()
-    };
+    let operation = Operation::<f32>::new().depth(1000);
     let u = f32::UNIT_ROUNDOFF;
     assert!(verify(operation, &[1.0; 3], 3.0 + 8.0 * u));
     assert!(!verify(operation, &[1.0; 3], 3.0 + 12.0 * u));
@@ -186,13 +165,11 @@ fn a_depth_beyond_the_length_of_a_row_allows_no_more() {
 #[test]
 fn wrong_factors_and_lengths_fail() {
     let y = array![[10.0_f32]];
-    let operation = Operation {
-        reduction: Reduction::Mean,
-        alpha: 2.0,
-        beta: 3.0,
-        y: Some(y.view()),
-        depth: None,
-    };
+    let operation = Operation::new()
+        .reduction(Reduction::Mean)
+        .alpha(2.0)
+        .beta(3.0)
+        .y(y.view());
     assert!(verify(operation, &[1.0, 2.0], 33.0));
     for wrong in [36.0, 31.5, 13.0, 3.0, 30.0] {
         assert!(!verify(operation, &[1.0, 2.0], wrong), "{wrong}");

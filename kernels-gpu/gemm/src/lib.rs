@@ -64,6 +64,7 @@ macro_rules! kernels {
 
         /// A kernel of this family.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum GemmKernel {
             $($(
                 #[doc = concat!("See [`", stringify!($module), "`]($room::$module).")]

@@ -31,6 +31,7 @@ pub trait Rung {
 
 /// The leading dimensions of X and Y that a kernel takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strides {
     /// Those of packed matrices.
     Packed,
@@ -89,6 +90,7 @@ impl RowStride {
 
 /// The GPUs that have the instructions of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RequiredArch {
     /// Compute capability 8.0 and newer.
     Sm80,

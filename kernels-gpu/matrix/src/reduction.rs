@@ -2,6 +2,7 @@
 
 /// How the products of a row's nonzeros become an element of Y. An empty row gives 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Reduction {
     /// Their sum: `A X`.
     #[default]
@@ -16,7 +17,7 @@ pub enum Reduction {
 
 impl Reduction {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Sum, Self::Mean, Self::Max, Self::Min];
+    pub const ALL: &[Self] = &[Self::Sum, Self::Mean, Self::Max, Self::Min];
 
     /// Its name: `sum`.
     pub const fn name(self) -> &'static str {
@@ -31,6 +32,9 @@ impl Reduction {
     /// Whether it is the greatest or least of the products. A minimum is the negated maximum of the negated products:
     /// the plan negates A's values and alpha.
     pub const fn is_extremum(self) -> bool {
-        matches!(self, Self::Max | Self::Min)
+        match self {
+            Self::Sum | Self::Mean => false,
+            Self::Max | Self::Min => true,
+        }
     }
 }

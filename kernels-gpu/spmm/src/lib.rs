@@ -46,6 +46,7 @@ macro_rules! kernels {
 
         /// A kernel of this family.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum SpmmKernel {
             $(
                 #[doc = concat!("See [`ladder::", stringify!($rung_file), "`].")]
@@ -174,6 +175,7 @@ kernels! {
 
 /// What a kernel can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Capabilities {
     /// Whether it computes sums and means for all types of [`Operand`], with any alpha and beta. A plain kernel
     /// computes `Y = A X` in f32.
@@ -187,10 +189,10 @@ pub struct Capabilities {
 impl Capabilities {
     /// Whether it reduces in that way elements of that type.
     pub fn has<T: Operand>(self, reduction: Reduction) -> bool {
-        match reduction {
-            Reduction::Max | Reduction::Min => self.extrema,
-            Reduction::Mean => self.general,
-            Reduction::Sum => self.general || T::NAME == "f32",
+        if reduction.is_extremum() {
+            self.extrema
+        } else {
+            self.general || (reduction == Reduction::Sum && T::NAME == "f32")
         }
     }
 }

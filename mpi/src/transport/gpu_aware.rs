@@ -1,7 +1,7 @@
 //! Elements travel by an MPI that reads and writes the memory of GPUs.
 
 use super::{Parcels, Transport, TransportKind};
-use crate::{Word, World};
+use crate::world::{Word, World};
 use anyhow::{Result, bail, ensure};
 use libloading::os::unix::Library;
 use std::ffi::c_int;

@@ -11,7 +11,7 @@ mod nccl;
 mod nccl_library;
 mod staged;
 
-use crate::{Word, World};
+use crate::world::{Word, World};
 use anyhow::{Result, bail, ensure};
 use gpu_aware::GpuAware;
 use nccl::Nccl;

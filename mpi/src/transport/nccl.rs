@@ -2,16 +2,12 @@
 
 use super::nccl_library::{NcclLibrary, RawComm, UniqueId};
 use super::{Parcels, Transport, TransportKind, agree};
-use crate::{Word, World};
+use crate::world::rank_device::ranks_per_gpu;
+use crate::world::{Word, World};
 use anyhow::{Context, Error, Result, anyhow, ensure};
-use std::collections::BTreeSet;
 use std::ffi::c_void;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::ManuallyDrop;
 use warprow::{Device, Element};
-
-/// The exit code of a run that NCCL cannot connect.
-const FAILED: i32 = 2;
 
 /// A communicator of all ranks.
 ///
@@ -37,8 +33,10 @@ impl Nccl {
             false => Ok(()),
         };
         agree(world, is_gpu)?;
-        let gpus: BTreeSet<u64> = world.all(gpu_key(device)).into_iter().collect();
-        ensure!(gpus.len() == world.size(), "several ranks share a GPU");
+        ensure!(
+            ranks_per_gpu(world, device) == 1,
+            "several ranks share a GPU"
+        );
         let library = agree(world, NcclLibrary::load())?;
         // It makes the device's context current, whose GPU NCCL takes.
         agree(world, device.cuda_stream().map_err(Error::from))?;
@@ -51,14 +49,7 @@ impl Nccl {
         // NCCL waits without MPI, which may still have to forward the id.
         world.barrier();
         let comm = library.join(id, world.size(), world.rank());
-        let comm = comm.unwrap_or_else(|error| {
-            eprintln!(
-                "warprow-mpi: rank {} of {}: {error:#}",
-                world.rank(),
-                world.size()
-            );
-            world.abort(FAILED)
-        });
+        let comm = comm.unwrap_or_else(|error| world.fail(&format!("{error:#}")));
         Ok(Self::open(library, device, comm))
     }
 
@@ -118,16 +109,6 @@ impl<T: Element + Word> Transport<T> for Nccl {
         self.start(parcels)?;
         meanwhile()
     }
-}
-
-/// A number that two ranks share only if they use the same GPU: of the machine's name, the GPUs that the process sees,
-/// and the GPU's number among them.
-fn gpu_key(device: &Device) -> u64 {
-    let mut key = DefaultHasher::new();
-    mpi::environment::processor_name().ok().hash(&mut key);
-    std::env::var_os("CUDA_VISIBLE_DEVICES").hash(&mut key);
-    device.identity().hash(&mut key);
-    key.finish()
 }
 
 #[cfg(test)]

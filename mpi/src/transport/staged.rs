@@ -1,7 +1,7 @@
 //! Elements travel by MPI through pinned memory of the host.
 
 use super::{Parcels, Transport, TransportKind};
-use crate::{Word, World};
+use crate::world::{Word, World};
 use anyhow::Result;
 use std::cell::RefCell;
 use warprow::device::{PinnedBuffer, Transfer};

@@ -12,6 +12,7 @@ use std::sync::Arc;
 /// - For each granule (see [`Emulator::allocate`](crate::Emulator::allocate)) it keeps one write, so accesses to
 ///   different bytes of a granule replace each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Checks {
     /// All of [`Checks::BoundsOnly`], and: no thread reads memory that was never written, no thread writes a word that
     /// the launch reads through a read-only pointer, no two threads race, and each thread waits for its asynchronous
@@ -30,16 +31,27 @@ pub enum Checks {
 
 /// The order in which blocks run, and in which threads of a block run that are ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Schedule {
     /// In the order of their indices.
     #[default]
     InOrder,
-    /// Random. Threads are also preempted, now and then, before an atomic operation. One seed always gives the same order on one OS thread; with several, the order of blocks also depends
-    /// on the host.
+    /// Random. Threads are also preempted, now and then, before an atomic operation. One seed always gives the same
+    /// order on one OS thread; with several, the order of blocks also depends on the host.
     Random {
         /// The seed.
         seed: u64,
     },
+}
+
+impl fmt::Display for Schedule {
+    /// `in the order of their indices`, or `in random order 5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InOrder => f.write_str("in the order of their indices"),
+            Self::Random { seed } => write!(f, "in random order {seed}"),
+        }
+    }
 }
 
 /// A memory space, and how it is accessed.

@@ -63,7 +63,7 @@ fn every_choice_verifies<T: GemmElement>(
             let options = options.relu(relu);
             let y = multiply(&device, x, w, bias, options);
             let arithmetic = arithmetic::<T>(options.tuning.kernel.unwrap());
-            let epilogue = DenseEpilogue { bias, relu };
+            let epilogue = DenseEpilogue::new().bias(bias).relu(relu);
             let checked = verify_gemm(x, w, epilogue, arithmetic, y.view());
             let (m, k, n) = (x.nrows(), x.ncols(), w.ncols());
             assert!(

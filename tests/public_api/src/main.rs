@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The packages, and the names of their libraries.
-const LIBRARIES: [(&str, &str); 3] = [
+const LIBRARIES: [(&str, &str); 4] = [
     ("warprow", "warprow"),
     ("warprow-cuda-builder", "cuda_builder"),
     ("warprow-cuda-std", "cuda_std"),
+    ("warprow-cudarc", "warprow_cudarc"),
 ];
 
 #[derive(Parser)]

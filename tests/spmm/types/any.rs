@@ -26,13 +26,11 @@ fn any_product_is_exact<E: SpmmElement>(
         whole_dense::<E>(*cols, features),
         whole_dense::<E>(rows.len(), features),
     );
-    let operation = Operation {
-        reduction: options.reduction,
-        alpha,
-        beta,
-        y: Some(y.view()),
-        depth: None,
-    };
+    let operation = Operation::new()
+        .reduction(options.reduction)
+        .alpha(alpha)
+        .beta(beta)
+        .y(y.view());
     for device in devices() {
         for kernel in kernels(options.reduction) {
             let options = options.map_tuning(|tuning| tuning.kernel(kernel));

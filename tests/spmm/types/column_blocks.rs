@@ -27,13 +27,11 @@ fn blocks_are_exact<E: SpmmElement>() {
             whole_dense::<E>(90, features),
         );
         for factors in [[1.0, 0.0], [1.0, 1.0], [2.0, -3.0]] {
-            let operation = Operation {
-                reduction: Reduction::Sum,
-                alpha: factors[0],
-                beta: factors[1],
-                y: Some(y.view()),
-                depth: None,
-            };
+            let operation = Operation::new()
+                .reduction(Reduction::Sum)
+                .alpha(factors[0])
+                .beta(factors[1])
+                .y(y.view());
             let expected = exact(operation, &a, &x);
             for (column_blocks, task_size, order) in [
                 (1, 24, RowOrder::Given),

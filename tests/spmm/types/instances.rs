@@ -3,11 +3,12 @@
 use super::{cut, exact, kernels, run, whole, whole_dense};
 use std::collections::BTreeSet;
 use warprow::reference::Operation;
-use warprow::spmm::{EpilogueKind, LaunchShape, RowOrder};
+use warprow::spmm::RowOrder;
 use warprow::{
     CsrMatrix, Device, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16,
 };
 use warprow_kernels::spmm::product::{tasks, vector};
+use warprow_kernels::spmm::{EpilogueKind, LaunchShape};
 
 const EPILOGUES: [EpilogueKind; 4] = [
     EpilogueKind::Plain,
@@ -42,7 +43,7 @@ fn registered() -> BTreeSet<&'static str> {
 
 fn add_every_choice<E: SpmmElement>(chosen: &mut BTreeSet<&'static str>) {
     for &kernel in SpmmKernel::ALL {
-        for reduction in Reduction::ALL {
+        for &reduction in Reduction::ALL {
             if !kernel.capabilities().has::<E>(reduction) {
                 continue;
             }
@@ -59,7 +60,7 @@ fn add_every_choice<E: SpmmElement>(chosen: &mut BTreeSet<&'static str>) {
             }
         }
     }
-    for reduction in Reduction::ALL {
+    for &reduction in Reduction::ALL {
         chosen.insert(tasks::combine_handle::<E>(reduction).name());
     }
 }
@@ -135,13 +136,11 @@ fn run_each_ending<E: SpmmElement>(
             let handle = (plan.kernel()).handle::<E>(shape, options.reduction, epilogue);
             ran.insert(handle.name());
         }
-        let operation = Operation {
-            reduction: options.reduction,
-            alpha: factors[0],
-            beta: factors[1],
-            y: Some(y.view()),
-            depth: None,
-        };
+        let operation = Operation::new()
+            .reduction(options.reduction)
+            .alpha(factors[0])
+            .beta(factors[1])
+            .y(y.view());
         let found = run(&plan, x.view(), factors, y.view());
         assert_eq!(found, exact(operation, &a, &x), "{factors:?}, {plan}");
     }

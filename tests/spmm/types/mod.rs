@@ -86,13 +86,12 @@ fn assert_verified<V: Scalar, E: SpmmElement>(
 ) {
     let found = run(plan, x, [alpha, beta], y);
     let longest = a.outer_iterator().map(|row| row.nnz()).max();
-    let operation = Operation {
-        reduction: plan.reduction(),
-        alpha,
-        beta,
-        y: Some(y),
-        depth: Some(plan.summation_depth(longest.unwrap_or(0), x.ncols())),
-    };
+    let operation = Operation::new()
+        .reduction(plan.reduction())
+        .alpha(alpha)
+        .beta(beta)
+        .y(y)
+        .depth(plan.summation_depth(longest.unwrap_or(0), x.ncols()));
     let verification = operation.verify(a.view(), x, found.view());
     assert!(
         verification.ok(),

@@ -43,7 +43,7 @@ fn two_runs_have_the_same_bits<E: SpmmElement>() {
     let a = generate::rmat::<E>(200, 3000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
     let x = generate::dense::<E>(200, 40, 4).unwrap();
     for device in devices() {
-        for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
+        for options in Reduction::ALL.iter().copied().flat_map(cut_by_each) {
             let options = options.deterministic(true);
             let product = || {
                 let plan = Spmm::plan(&device, a.view(), options).unwrap();

@@ -23,7 +23,7 @@ fn reductions_verify_at_odd_widths<E: SpmmElement>() {
     let a = generate::uniform::<E>(37, 53, 400, 1).unwrap();
     let wide = generate::uniform::<E::Sum>(37, 53, 400, 2).unwrap();
     for device in devices() {
-        for reduction in Reduction::ALL {
+        for &reduction in Reduction::ALL {
             let plans: Vec<_> = cut_by_each(reduction)
                 .into_iter()
                 .map(|options| Spmm::<E>::plan(&device, a.view(), options).unwrap())
@@ -64,13 +64,11 @@ fn cut_rows_are_exact<E: SpmmElement>() {
         );
         for device in devices() {
             for reduction in [Reduction::Sum, Reduction::Max, Reduction::Min] {
-                let operation = Operation {
-                    reduction,
-                    alpha: 2.0,
-                    beta: -3.0,
-                    y: Some(y.view()),
-                    depth: None,
-                };
+                let operation = Operation::new()
+                    .reduction(reduction)
+                    .alpha(2.0)
+                    .beta(-3.0)
+                    .y(y.view());
                 let expected = exact(operation, &a, &x);
                 let sized = |size| {
                     kernels(reduction).map(move |kernel| {
@@ -101,7 +99,7 @@ fn empty_rows_are_zero<E: SpmmElement>() {
         let nan = Array2::from_elem((4, features), E::from_f64(f64::NAN));
         let y = whole_dense::<E>(4, features);
         let x = whole_dense::<E>(3, features);
-        for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
+        for options in Reduction::ALL.iter().copied().flat_map(cut_by_each) {
             let plan = Spmm::plan(&device, a.view(), options).unwrap();
             let found = run(&plan, x.view(), [2.0, 0.0], nan.view());
             for row in [0, 2, 3] {
@@ -131,7 +129,7 @@ fn no_rows_no_columns_and_no_features_give_what_there_is() {
             let a = CsrMatrix::<f16>::zero((rows, cols));
             let x = whole_dense::<f16>(cols, features);
             let y = whole_dense::<f16>(rows, features);
-            for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
+            for options in Reduction::ALL.iter().copied().flat_map(cut_by_each) {
                 let plan = Spmm::plan(&device, a.view(), options).unwrap();
                 let found = run(&plan, x.view(), [1.0, -1.0], y.view());
                 assert_eq!(found, y.mapv(|v| f16::from_f32(-v.to_f32())), "{plan}");

@@ -17,7 +17,7 @@ fn nans_and_infinities_go_where_they_are_read<E: SpmmElement>() {
             x[(41, 4)] = E::from_f64(special);
             x[(3, features - 2)] = E::from_f64(special);
             let y = Array2::from_elem((6, features), E::from_f64(f64::NAN));
-            for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
+            for options in Reduction::ALL.iter().copied().flat_map(cut_by_each) {
                 let plan = Spmm::plan(&device, ones.view(), options).unwrap();
                 assert_verified(&plan, &ones, x.view(), [1.0, 0.0], y.view());
                 assert_verified(&plan, &ones, x.view(), [-2.0, 0.0], y.view());
@@ -39,7 +39,7 @@ fn y_need_not_be_written_before_if_beta_is_zero() {
     let a = generate::uniform::<f16>(30, 20, 90, 1).unwrap();
     let x = generate::dense::<f16>(20, 40, 2).unwrap();
     for device in devices() {
-        for options in Reduction::ALL.into_iter().flat_map(cut_by_each) {
+        for options in Reduction::ALL.iter().copied().flat_map(cut_by_each) {
             let plan = Spmm::plan(&device, a.view(), options).unwrap();
             let x = device.upload(x.as_slice().unwrap()).unwrap();
             let mut y = device.uninitialized(30 * 40).unwrap();

@@ -27,6 +27,7 @@ const FEW_ROWS: u32 = 128;
 /// The limits between bins. The defaults are tuned for an NVIDIA H200.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BinLimits {
     /// Symbolic: rows of at most this many products are sorted in registers; up to 512.
     pub sort_products: u32,

@@ -28,6 +28,7 @@ macro_rules! rungs {
 
         /// A rung of this ladder.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum SpgemmKernel {
             $(
                 #[doc = concat!("See [`", stringify!($file), "`].")]

@@ -26,6 +26,7 @@ const MAX_REGISTERS: u32 = 255;
 
 /// The warps of a launch that one multiprocessor holds at most, and what limits them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Occupancy {
     /// Registers of a thread.
     pub registers: u32,
@@ -45,6 +46,7 @@ pub struct Occupancy {
 
 /// What limits the warps that a multiprocessor holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OccupancyLimit {
     /// Registers of the threads.
     Registers,

@@ -77,6 +77,7 @@ pub struct Counters {
 
 /// Requests of warps to global memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct GlobalCounters {
     /// Instructions of a warp.
     pub requests: u64,
@@ -90,6 +91,7 @@ pub struct GlobalCounters {
 
 /// Requests of warps to shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SharedCounters {
     /// Instructions of a warp.
     pub requests: u64,
@@ -103,6 +105,7 @@ pub struct SharedCounters {
 
 /// Operations that lanes of a warp execute together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CollectiveCounters {
     /// Instructions of a warp.
     pub executed: u64,
@@ -112,6 +115,7 @@ pub struct CollectiveCounters {
 
 /// The counters of one line of source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LineCounters {
     /// The file's path, as the compiler knows it.
     pub file: String,
@@ -123,6 +127,7 @@ pub struct LineCounters {
 
 /// The work of one block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct BlockWork {
     /// The number of the block; x is the fastest dimension of the grid.
     pub block: u64,
@@ -143,6 +148,7 @@ impl BlockWork {
 
 /// Traffic of a launch, as a model of the caches says. It is no measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct MemoryTraffic {
     /// Bytes that the L1 caches read from L2.
     pub l2_read_bytes: u64,
@@ -152,6 +158,7 @@ pub struct MemoryTraffic {
 
 /// A word that many atomic operations change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ContendedWord {
     /// The word's address.
     pub address: u64,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The requests of one warp in the order in which it executes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WarpTrace {
     /// The number of the warp's block.
     pub block: u64,
@@ -17,6 +18,7 @@ pub struct WarpTrace {
 
 /// A request of a warp to memory, or a collective operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TracedRequest {
     /// What it does.
     pub kind: RequestKind,
@@ -36,6 +38,7 @@ pub struct TracedRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names say it; `Counters` describes each")]
+#[non_exhaustive]
 pub enum RequestKind {
     GlobalLoad,
     GlobalStore,

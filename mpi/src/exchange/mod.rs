@@ -1,7 +1,9 @@
 //! The exchange of halos: each rank sends the rows that others need, without blocking.
 
+pub mod link;
+
 use crate::transport::{Parcels, Transport};
-use crate::{Word, World};
+use crate::world::{Word, World};
 use anyhow::Result;
 use std::ops::Range;
 use std::rc::Rc;

@@ -1,6 +1,7 @@
 //! From shares of a file to distributed rows: work is added up over all ranks, and entries travel to their owners.
 
-use crate::{DistributedCsr, Word, World};
+use super::DistributedCsr;
+use crate::world::{Word, World};
 use anyhow::{Context, Result};
 use sprs::CsMatI;
 use std::num::NonZeroUsize;

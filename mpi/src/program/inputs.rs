@@ -1,7 +1,7 @@
 //! What the program reads, or makes with random numbers.
 
-use crate::options::{ReaderName, RunOptions};
-use crate::report::Report;
+use super::options::{ReaderName, RunOptions};
+use super::report::Report;
 use anyhow::{Result, ensure};
 use ndarray::Array2;
 use std::path::Path;

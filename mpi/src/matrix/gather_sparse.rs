@@ -1,6 +1,7 @@
 //! The rows of C from all ranks, joined at rank 0.
 
-use crate::{DistributedCsr, Word, World};
+use super::DistributedCsr;
+use crate::world::{Word, World};
 use anyhow::{Context, Result};
 use sprs::CsMatI;
 use warprow::{CsrMatrix, SpgemmElement};

@@ -1,6 +1,6 @@
 //! The time of each phase of a run: the slowest rank's. A phase that runs several times counts with its fastest.
 
-use crate::World;
+use super::World;
 use std::fmt;
 use std::time::{Duration, Instant};
 

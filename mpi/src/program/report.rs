@@ -1,6 +1,9 @@
 //! What the program says of a run: facts, the time of each phase, and what the model of the exchange predicts.
 
+use super::options::RunOptions;
 use anyhow::Result;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde_json::{Map, Value, json};
 use warprow::Device;
 use warprow_mpi::{DistributedCsr, PhaseTimes, World};
@@ -55,6 +58,17 @@ impl<'a> Report<'a> {
             .insert(phase.to_owned(), json!(seconds * 1e3));
     }
 
+    /// Adds the options of the division.
+    pub fn division(&mut self, run: &RunOptions) {
+        for (name, option) in [
+            ("distribution", run.distribution.to_possible_value()),
+            ("operand", run.operand.to_possible_value()),
+        ] {
+            let name_of = |value: PossibleValue| value.get_name().to_owned();
+            self.fact(name, option.map(name_of));
+        }
+    }
+
     /// Adds what is to be said of a matrix's distribution.
     pub fn matrix<T>(&mut self, a: &DistributedCsr<T>) {
         let sum = |number: u64| self.world.all(number).iter().sum::<u64>();
@@ -62,6 +76,7 @@ impl<'a> Report<'a> {
         let replicated = sum((a.owners().rows() - a.halo().own().len()) as u64);
         self.fact("rows", a.shape().0);
         self.fact("columns", a.shape().1);
+        self.fact("nonzeros", sum(a.local().nnz() as u64));
         self.fact("imbalance", a.partition().imbalance());
         self.fact("rows_received", received);
         self.fact("rows_replicated", replicated);

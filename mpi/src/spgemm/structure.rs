@@ -1,7 +1,8 @@
 //! A product whose structure is kept: for other values of A and B in the same places.
 
-use crate::spgemm::{Replies, Spgemm};
-use crate::{Word, World};
+use super::Spgemm;
+use super::rows_of_b::{Replies, RowsOfB};
+use crate::world::{Word, World};
 use anyhow::{Result, ensure};
 use std::ops::Range;
 use warprow::{CsrMatrix, DeviceCsr, SpgemmElement};
@@ -35,10 +36,9 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
     ///
     /// 2^32 products, nonzeros or entries or more on one rank; a device without memory; the driver's.
     pub fn structure(&self, world: &World) -> Result<SpgemmStructure<T>> {
-        let rows = 0..self.matrix().local().rows();
+        let rows = self.all_rows();
         let used = self.used_columns(rows.clone());
-        let mut received = 0;
-        let (b, replies) = self.rows_of_b(world, &used, &mut received)?;
+        let RowsOfB { b, replies, .. } = self.rows_of_b(world, &used)?;
         let (own, first) = (
             self.matrix().halo().local_own(),
             self.matrix().halo().own().start,
@@ -54,7 +54,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         // `multiply_values` brings the values.
         let a = self.chunk_of_a(rows, &used)?.map(|_| T::default());
         let b = b.map(|_| T::default());
-        let device = self.device();
+        let device = &self.device;
         let (a, b) = (
             DeviceCsr::upload(device, a.view())?,
             DeviceCsr::upload(device, b.view())?,
@@ -62,7 +62,7 @@ impl<T: SpgemmElement + Word> Spgemm<T> {
         Ok(SpgemmStructure {
             replies,
             sources,
-            plan: warprow::Spgemm::symbolic(a.pattern(), b.pattern(), self.options())?,
+            plan: warprow::Spgemm::symbolic(a.pattern(), b.pattern(), self.options)?,
             a,
             b,
         })

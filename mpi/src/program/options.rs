@@ -47,7 +47,8 @@ pub enum Operation {
         a: PathBuf,
         /// B; default: A.
         b: Option<PathBuf>,
-        /// Bytes of rows of B that a rank receives in a round.
+        /// Bytes of rows of B that a rank receives in a round, at least those of one row of A. Without effect if B is
+        /// replicated.
         #[arg(long, default_value_t = 1 << 30)]
         round_bytes: u64,
         /// Computes C again from its structure, which is computed once: only values travel then, without rounds.
@@ -105,7 +106,10 @@ pub struct RunOptions {
     /// The same bits for every number of ranks: blocks of whole rows in the given order, each summed in one order.
     #[arg(long, global = true)]
     pub deterministic: bool,
-    /// Checks the result at rank 0 against the reference, and against one device.
+    /// Gathers the result at rank 0, and tells how long that takes.
+    #[arg(long, global = true)]
+    pub gather: bool,
+    /// Gathers the result at rank 0, and checks it against the reference, and against one device.
     #[arg(long, global = true)]
     pub verify: bool,
     /// How often the product is computed.
@@ -120,6 +124,9 @@ pub struct RunOptions {
     /// Elements of a piece of a message, for tests.
     #[arg(long, global = true, hide = true)]
     pub piece: Option<std::num::NonZeroUsize>,
+    /// Bytes of memory of an emulator, for tests. This rank takes no GPU.
+    #[arg(long, global = true, hide = true)]
+    pub emulator_memory: Option<u64>,
 }
 
 /// An element type.

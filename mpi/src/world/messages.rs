@@ -1,123 +1,13 @@
-//! The processes of a run, and the messages between them: long ones in pieces, since MPI counts with 31 bits.
+//! Messages from one process to another: long ones in pieces, since MPI counts with 31 bits.
 
-use mpi::collective::SystemOperation;
-use mpi::environment::Universe;
+use super::{Word, World};
 use mpi::ffi;
 use mpi::raw::AsRaw;
-use mpi::topology::{Process, SimpleCommunicator};
-use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Equivalence, Root, Source};
+use mpi::traits::{CommunicatorCollectives, Destination, Source};
 use std::ffi::c_void;
-use std::fmt::Debug;
 use std::mem::MaybeUninit;
 
-/// The largest piece of a message, in bytes: below 2^31 with room to spare.
-const MOST_BYTES: usize = 1 << 30;
-
-/// What messages consist of.
-pub trait Word: Equivalence + Copy + Debug + Default + Send + Sync + 'static {}
-
-impl Word for u8 {}
-impl Word for u32 {}
-impl Word for u64 {}
-impl Word for f32 {}
-impl Word for f64 {}
-
-/// All processes of a run.
-pub struct World {
-    communicator: SimpleCommunicator,
-    most_elements: usize,
-    // Dropped last: it ends MPI.
-    _universe: Universe,
-}
-
 impl World {
-    /// Starts MPI; `None` if it runs already.
-    pub fn start() -> Option<Self> {
-        let universe = mpi::initialize()?;
-        Some(Self {
-            communicator: universe.world(),
-            most_elements: usize::MAX,
-            _universe: universe,
-        })
-    }
-
-    /// Sends messages in pieces of at most so many elements, for tests.
-    ///
-    /// # Panics
-    ///
-    /// If it is 0.
-    pub fn with_pieces(mut self, elements: usize) -> Self {
-        assert!(elements > 0);
-        self.most_elements = elements;
-        self
-    }
-
-    /// This process's number.
-    pub fn rank(&self) -> usize {
-        self.communicator.rank() as usize
-    }
-
-    /// The number of processes.
-    pub fn size(&self) -> usize {
-        self.communicator.size() as usize
-    }
-
-    /// Whether this is rank 0.
-    pub fn is_root(&self) -> bool {
-        self.rank() == 0
-    }
-
-    /// Ends all processes, with this exit code.
-    pub fn abort(&self, code: i32) -> ! {
-        self.communicator.abort(code)
-    }
-
-    /// Waits for all processes.
-    pub fn barrier(&self) {
-        self.communicator.barrier();
-    }
-
-    /// The greatest of the ranks' numbers.
-    pub fn max(&self, number: f64) -> f64 {
-        let mut greatest = number;
-        self.communicator
-            .all_reduce_into(&number, &mut greatest, SystemOperation::max());
-        greatest
-    }
-
-    /// The numbers of all ranks, in their order.
-    pub fn all(&self, number: u64) -> Vec<u64> {
-        let mut numbers = vec![0; self.size()];
-        self.communicator.all_gather_into(&number, &mut numbers[..]);
-        numbers
-    }
-
-    /// The sums of the ranks' lists, which have the same length.
-    pub fn sum(&self, list: Vec<u64>) -> Vec<u64> {
-        let mut sums = vec![0; list.len()];
-        for (list, sums) in list
-            .chunks(self.piece::<u64>())
-            .zip(sums.chunks_mut(self.piece::<u64>()))
-        {
-            self.communicator
-                .all_reduce_into(list, sums, SystemOperation::sum());
-        }
-        sums
-    }
-
-    /// Rank 0's list, on all ranks; the others' own list is ignored.
-    pub fn broadcast<W: Word>(&self, list: Vec<W>) -> Vec<W> {
-        let root = self.process(0);
-        let mut length = list.len() as u64;
-        root.broadcast_into(&mut length);
-        let mut list = list;
-        list.resize(length as usize, W::default());
-        for piece in list.chunks_mut(self.piece::<W>()) {
-            root.broadcast_into(piece);
-        }
-        list
-    }
-
     /// Sends a list for each rank, and returns what each rank has sent to this one.
     ///
     /// # Panics
@@ -129,9 +19,7 @@ impl World {
         let mut received = vec![0_u64; self.size()];
         self.communicator
             .all_to_all_into(&lengths[..], &mut received[..]);
-        let mut results: Vec<Vec<W>> = (received.iter())
-            .map(|&length| vec![W::default(); length as usize])
-            .collect();
+        let mut results: Vec<Vec<W>> = (received.iter()).map(|&length| self.list(length)).collect();
         let sends = lists.iter().map(Vec::as_slice).collect();
         let receives = results.iter_mut().map(Vec::as_mut_slice).collect();
         self.exchange_known(sends, receives, || ());
@@ -204,16 +92,13 @@ impl World {
         let mut each_piece =
             |list: &[(u64, usize)], start: &dyn Fn(u64, i32, i32) -> ffi::MPI_Request| {
                 for (rank, &(address, count)) in list.iter().enumerate() {
-                    for first in (0..count).step_by(most) {
-                        if rank != self.rank() {
-                            // At most `MOST_BYTES`; MPI has given the rank.
-                            let piece = (count - first).min(most) as i32;
-                            requests.0.push(start(
-                                address + (first * size_of::<W>()) as u64,
-                                piece,
-                                rank as i32,
-                            ));
-                        }
+                    if rank == self.rank() {
+                        continue;
+                    }
+                    for (first, piece) in pieces(count, most) {
+                        let address = address + (first * size_of::<W>()) as u64;
+                        // MPI has given the rank.
+                        requests.0.push(start(address, piece, rank as i32));
                     }
                 }
             };
@@ -271,21 +156,18 @@ impl World {
     pub fn receive<W: Word>(&self, rank: usize) -> Vec<W> {
         let process = self.process(rank);
         let (length, _) = process.receive::<u64>();
-        let mut list = vec![W::default(); length as usize];
+        let mut list = self.list::<W>(length);
         for piece in list.chunks_mut(self.piece::<W>()) {
             process.receive_into(piece);
         }
         list
     }
+}
 
-    /// The largest piece of a message, in elements: layers below MPI may refuse 2^31 bytes.
-    fn piece<W>(&self) -> usize {
-        self.most_elements.min(MOST_BYTES / size_of::<W>())
-    }
-
-    fn process(&self, rank: usize) -> Process<'_> {
-        self.communicator.process_at_rank(rank as i32)
-    }
+/// Where the pieces of a message begin, and how many elements each has. `most` is at most what `World::piece` says.
+fn pieces(count: usize, most: usize) -> impl Iterator<Item = (usize, i32)> {
+    let firsts = (0..count).step_by(most);
+    firsts.map(move |first| (first, (count - first).min(most) as i32))
 }
 
 /// Messages that MPI may still read or write memory for. If nobody waits for them, after a panic, the process ends.
@@ -294,8 +176,30 @@ struct Requests(Vec<ffi::MPI_Request>);
 impl Drop for Requests {
     fn drop(&mut self) {
         if !self.0.is_empty() {
-            eprintln!("warprow-mpi: it has panicked while messages were on their way");
+            eprintln!("warprow-mpi: a rank has panicked while messages were on their way");
             std::process::abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MOST_BYTES;
+    use super::*;
+
+    #[test]
+    fn more_elements_than_mpi_can_count_go_in_pieces_that_it_can() {
+        for element_bytes in [1, 4, 8] {
+            let most = MOST_BYTES / element_bytes;
+            for count in [0, 1, most, most + 1, (1 << 31) + 5, 5 << 32] {
+                let mut end = 0;
+                for (first, piece) in pieces(count, most) {
+                    assert_eq!(first, end, "{count} elements of {element_bytes} bytes");
+                    assert!(piece > 0 && piece as usize * element_bytes <= 1 << 30);
+                    end += piece as usize;
+                }
+                assert_eq!(end, count, "elements of {element_bytes} bytes");
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reading a Matrix Market file by all ranks: each reads its share of the bytes, whatever rows the entries are in.
 
-use crate::World;
+use crate::world::World;
 use anyhow::{Context, Result, ensure};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};

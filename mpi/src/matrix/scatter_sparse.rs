@@ -1,6 +1,7 @@
 //! The rows of B from rank 0, which each rank keeps for others that ask.
 
-use crate::{DistributedCsr, Word, World};
+use super::DistributedCsr;
+use crate::world::{Word, World};
 use anyhow::Result;
 use sprs::{CsMatI, CsMatViewI};
 use warprow::{CsrMatrix, SpgemmElement};

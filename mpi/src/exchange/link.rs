@@ -3,9 +3,9 @@
 //! At the start all ranks send rows to all others, a few sizes in turn, through the transport and with the kernels of
 //! the run. A later exchange is predicted from its bytes, by a line between two sizes, and from its number of messages.
 
-use crate::halo_exchange::{HaloExchange, Traffic};
+use super::{HaloExchange, Traffic};
 use crate::transport::Transport;
-use crate::{Word, World};
+use crate::world::{Word, World};
 use anyhow::{Context, Result};
 use std::num::NonZeroUsize;
 use std::rc::Rc;
@@ -89,6 +89,7 @@ impl Link {
             curve.push(((rows * row_bytes * others) as f64, seconds.max(0.0)));
         }
         curve.dedup_by(|a, b| a.0 <= b.0);
+        ascend(&mut curve);
         Ok(Some(Self {
             message: ((curve[0].1 - least) / others as f64).max(0.0),
             curve,
@@ -106,6 +107,21 @@ impl Link {
         own + (line_through(&self.curve, bytes) - self.message * missing).max(0.0)
     }
 
+    /// Seconds of an exchange on a rank before its first byte moves: its messages, and the copy of its own rows.
+    pub fn latency(&self, traffic: Traffic) -> f64 {
+        self.seconds(Traffic {
+            sent: 0,
+            received: 0,
+            ..traffic
+        })
+    }
+
+    /// What was measured: the bytes that a rank sends to all others together, and the seconds of the exchange without
+    /// the copy of its own rows.
+    pub fn curve(&self) -> &[(f64, f64)] {
+        &self.curve
+    }
+
     /// Seconds of an exchange with so little that only messages count, and bytes per second of one with much.
     pub fn latency_and_bandwidth(&self) -> (f64, f64) {
         let [.., (bytes, seconds), (most_bytes, most_seconds)] = self.curve[..] else {
@@ -113,6 +129,15 @@ impl Link {
         };
         let slope = (most_seconds - seconds) / (most_bytes - bytes);
         (self.curve[0].1, 1.0 / slope.max(f64::MIN_POSITIVE))
+    }
+}
+
+/// Lowers each point to the lowest one behind it: fewer bytes do not take longer, so that was chance.
+fn ascend(curve: &mut [(f64, f64)]) {
+    let mut least = f64::INFINITY;
+    for point in curve.iter_mut().rev() {
+        least = least.min(point.1);
+        point.1 = least;
     }
 }
 
@@ -152,6 +177,13 @@ mod tests {
     }
 
     #[test]
+    fn a_point_above_a_later_one_is_lowered_and_others_stay() {
+        let mut curve = [(1.0, 5.0), (2.0, 3.0), (3.0, 4.0), (4.0, 9.0)];
+        ascend(&mut curve);
+        assert_eq!(curve, [(1.0, 3.0), (2.0, 3.0), (3.0, 4.0), (4.0, 9.0)]);
+    }
+
+    #[test]
     fn a_prediction_has_the_bytes_the_own_rows_and_the_messages() {
         let link = Link {
             curve: vec![(0.0, 10.0), (100.0, 20.0)],
@@ -172,5 +204,6 @@ mod tests {
             0.5 * 40.0 + 15.0 - 4.0
         );
         assert_eq!(link.latency_and_bandwidth(), (10.0, 10.0));
+        assert_eq!(link.latency(all), 0.5 * 40.0 + 10.0);
     }
 }

@@ -1,6 +1,14 @@
-//! A sparse matrix whose rows are on several ranks.
+//! A sparse matrix whose rows are on several ranks. The other files say how it gets there and how results come back.
 
-use crate::{Word, World};
+pub mod cut_rows;
+pub mod dense_rows;
+pub mod gather_sparse;
+pub mod output;
+pub mod read_share;
+pub mod scatter_sparse;
+pub mod shares;
+
+use crate::world::{Word, World};
 use anyhow::{Context, Result};
 use sprs::{CsMatI, CsMatViewI};
 use std::num::NonZeroUsize;
@@ -20,6 +28,7 @@ pub struct DistributedCsr<T> {
     order: Order,
     partition: Partition,
     owners: Owners,
+    operand: OperandRows,
     halo: Halo,
     local: CsrMatrix<T>,
 }
@@ -103,6 +112,7 @@ impl<T: Scalar + Word> DistributedCsr<T> {
             order,
             partition,
             owners,
+            operand,
             halo,
             local,
         })
@@ -130,7 +140,12 @@ impl<T> DistributedCsr<T> {
         &self.owners
     }
 
-    /// The rows of X or B that this rank uses.
+    /// What the ranks are given of X or B.
+    pub fn operand(&self) -> OperandRows {
+        self.operand
+    }
+
+    /// The rows of X or B that this rank is given.
     pub fn halo(&self) -> &Halo {
         &self.halo
     }

@@ -2,7 +2,8 @@
 //!
 //! They write to `NAME.part`, which rank 0 renames when all are done: there is never half a file of that name.
 
-use crate::{DistributedCsr, Word, World};
+use super::DistributedCsr;
+use crate::world::{Word, World};
 use anyhow::{Context, Result};
 use ndarray::ArrayView2;
 use std::fs::{self, File, OpenOptions};
