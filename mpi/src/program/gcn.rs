@@ -1,4 +1,4 @@
-//! `warprow-mpi gcn`.
+//! The subcommand `gcn`: inference with a graph convolutional network over ranks.
 
 use super::inputs::{dense, read_whole};
 use super::options::{ReaderName, RunOptions};

@@ -1,4 +1,4 @@
-//! `warprow-mpi spgemm`.
+//! The subcommand `spgemm`: the product of two sparse matrices over ranks.
 
 use super::inputs::Sparse;
 use super::options::RunOptions;

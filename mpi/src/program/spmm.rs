@@ -1,4 +1,4 @@
-//! `warprow-mpi spmm`.
+//! The subcommand `spmm`: a sparse matrix times a dense one over ranks.
 
 use super::inputs::{Sparse, dense};
 use super::options::RunOptions;

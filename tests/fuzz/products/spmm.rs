@@ -149,7 +149,10 @@ fn naive<E: Scalar>(
             Reduction::Mean => sum / products.len() as f64,
             Reduction::Max => products.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             Reduction::Min => products.iter().copied().fold(f64::INFINITY, f64::min),
-            other => unimplemented!("the reference of {}", other.name()),
+            other => panic!(
+                "the fuzzer has no reference of the reduction {}",
+                other.name()
+            ),
         };
         alpha * reduced + beta * y[(i, j)].to_f64()
     })
