@@ -78,10 +78,27 @@ impl SendRows {
 pub(super) struct Exchange {
     /// For each sender: the local numbers of its rows that others need, receiver by receiver.
     rows: Vec<SendRows>,
-    /// For each receiver: what it is sent.
+    /// For each receiver: what it is sent, in an order in which no two of them begin with the same sender.
     messages: Vec<Vec<Message>>,
-    /// A stream of each device, beside its own: what runs there does not wait for the exchange. None without messages.
-    streams: Vec<Stream>,
+    /// For each device. None without messages.
+    streams: Vec<Streams>,
+}
+
+/// Streams beside a device's own: what runs there does not wait for the exchange. They are two, so that a device
+/// receives while it sends.
+#[derive(Debug)]
+struct Streams {
+    send: Stream,
+    receive: Stream,
+}
+
+impl Streams {
+    fn new(device: &Device) -> Result<Self, DeviceError> {
+        Ok(Self {
+            send: device.new_stream()?,
+            receive: device.new_stream()?,
+        })
+    }
 }
 
 /// Rows that one device sends to another.
@@ -120,6 +137,10 @@ impl Exchange {
             }
             rows.push(collected);
         }
+        let parts = halos.len();
+        for (receiver, messages) in messages.iter_mut().enumerate() {
+            messages.sort_by_key(|message: &Message| (message.sender + parts - receiver) % parts);
+        }
         let upload = |number: usize| {
             SendRows::new(
                 devices.get(number),
@@ -130,10 +151,7 @@ impl Exchange {
         let rows = devices.each(upload)?;
         let streams = match messages.iter().all(Vec::is_empty) {
             true => Vec::new(),
-            false => devices
-                .iter()
-                .map(Device::new_stream)
-                .collect::<Result<_, _>>()?,
+            false => devices.iter().map(Streams::new).collect::<Result<_, _>>()?,
         };
         Ok(Self {
             rows,
@@ -173,7 +191,7 @@ impl Exchange {
             let rows = &self.rows[number];
             // Only for its effect: the device's own stream, which `meanwhile` uses, waits for what has written X.
             x.part(number).read_only();
-            self.streams[number].scope(|| {
+            self.streams[number].send.scope(|| {
                 let mut collected =
                     allocate_rows(devices.get(number), rows.count(), features as u32)?;
                 rows.collect(&*x.part(number), features, &mut collected)?;
@@ -189,8 +207,9 @@ impl Exchange {
                 let start = message.target * features;
                 let mut target = part.slice_mut(start..start + collected.len())?;
                 // Sender and receiver wait for each other on these streams, and not on their own.
-                let streams = (&self.streams[message.sender], &self.streams[receiver]);
-                (streams.0).scope(|| streams.1.scope(|| target.copy_from(collected)))?;
+                let send = &self.streams[message.sender].send;
+                let receive = &self.streams[receiver].receive;
+                send.scope(|| receive.scope(|| target.copy_from(collected)))?;
             }
             meanwhile(receiver, &part)
         });

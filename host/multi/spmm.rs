@@ -94,11 +94,11 @@ impl<E: SpmmElement> Spmm<E> {
             true => a.transpose_into(),
             false => a,
         };
-        let mut division = options.division;
+        let mut division_options = options.division;
         if size_of::<E>() == 2 {
-            division.cuts = RowCuts::Never;
+            division_options.cuts = RowCuts::Never;
         }
-        let division = Division::plan(devices.first(), a, devices.count(), division, None)?;
+        let division = Division::plan(devices.first(), a, devices.count(), division_options, None)?;
         let of_part = SpmmOptions {
             transpose: false,
             ..options.spmm
@@ -109,6 +109,7 @@ impl<E: SpmmElement> Spmm<E> {
                 devices.get(number),
                 &division.matrix_of(number),
                 own,
+                division_options.cuts == RowCuts::Never,
                 of_part,
             )
         })?;
@@ -180,8 +181,8 @@ impl<E: SpmmElement> Spmm<E> {
         Ok(PartedDense::new(&self.devices, features, &self.y_shapes)?)
     }
 
-    /// `y = A x`. Each device is sent the rows of x that it needs of the others; meanwhile it multiplies rows of A that
-    /// need none of them, and then the others. It waits for the devices only if rows are cut.
+    /// `y = A x`. Each device is sent the rows of x that it needs of the others; meanwhile it multiplies rows of A, or
+    /// nonzeros, that need none of them, and then the others. It waits for the devices only if rows are cut.
     ///
     /// # Errors
     ///

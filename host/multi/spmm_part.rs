@@ -1,12 +1,19 @@
-//! One device's rows of an SpMM: those that need no halo, which run during the exchange, and the others.
+//! One device's part of an SpMM: what needs no halo, which runs during the exchange, and the rest.
+//!
+//! What needs no halo are whole rows, if there are many neighbours of them. Else they are the nonzeros of all rows in
+//! columns that the device owns: `Y = A_own X_own` runs during the exchange, and `Y += A_halo X_halo` after it. The
+//! price is that Y is read and written once more.
 
 use crate::csr::CsrMatrix;
 use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice};
-use crate::spmm::{Spmm, SpmmElement, SpmmError, SpmmOptions};
+use crate::spmm::{Reduction, Spmm, SpmmElement, SpmmError, SpmmOptions};
+use cuda_std::float::Real;
 use std::fmt;
 use std::ops::Range;
 
-/// Interior rows run by themselves if they have at least one nonzero in so many: each launch costs time, too.
+/// What needs no halo runs by itself if it has at least one nonzero in so many: each launch costs time, too. To split
+/// rows pays only if the halo has at least one row for so many rows of Y: a link has a tenth of a GPU's memory
+/// bandwidth, and Y is read and written once more.
 const LEAST_SHARE: usize = 4;
 
 /// Ranges of rows begin at multiples of so many rows. Then each begins in Y at a multiple of 16 bytes, as kernels want.
@@ -15,21 +22,24 @@ const ROW_ALIGNMENT: usize = 8;
 /// The plans of a device's rows.
 #[derive(Debug)]
 pub(super) struct SpmmPart<E: SpmmElement> {
-    /// Rows whose nonzeros select only rows of X that the device owns.
+    /// Rows whose nonzeros select only rows of X that the device owns, or these nonzeros of all rows.
     interior: Option<RowRange<E>>,
-    /// All other rows: before and behind.
+    /// The other rows, before and behind, or the other nonzeros of all rows.
     boundary: Vec<RowRange<E>>,
 }
 
-/// Neighbouring rows.
+/// Neighbouring rows, or some of their nonzeros.
 #[derive(Debug)]
 struct RowRange<E: SpmmElement> {
     rows: Range<usize>,
     plan: Spmm<E>,
+    /// Whether Y has sums of these rows already, to which the product is added.
+    is_added: bool,
 }
 
 impl<E: SpmmElement> SpmmPart<E> {
-    /// Plans the rows of a device. `own` are the columns of the rows of X that it owns.
+    /// Plans the rows of a device. `own` are the columns of the rows of X that it owns. If `whole_rows`, each row is
+    /// the work of one launch.
     ///
     /// # Errors
     ///
@@ -38,36 +48,52 @@ impl<E: SpmmElement> SpmmPart<E> {
         device: &Device,
         a: &CsrMatrix<E>,
         own: Range<usize>,
+        whole_rows: bool,
         options: SpmmOptions,
     ) -> Result<Self, SpmmError> {
-        let plan = |rows: Range<usize>| {
-            let all = rows.len() == a.rows();
-            let part;
-            let view = match all {
-                true => a.view(),
-                false => {
-                    part = a.slice_outer(rows.clone()).to_owned();
-                    part.view()
-                }
+        let plan = |a: &CsrMatrix<E>, rows: Range<usize>, is_added| {
+            let plan = Spmm::plan(device, a.view(), options)?;
+            Ok::<_, SpmmError>(RowRange {
+                rows,
+                plan,
+                is_added,
+            })
+        };
+        let all = 0..a.rows();
+        if let Some(interior) = interior_rows(a, &own) {
+            let of_rows = |rows: Range<usize>| {
+                let part = a.slice_outer(rows.clone()).to_owned();
+                plan(&part, rows, false)
             };
-            let plan = Spmm::plan(device, view, options)?;
-            Ok::<_, SpmmError>(RowRange { rows, plan })
-        };
-        let Some(interior) = interior_rows(a, &own) else {
+            let boundary = [0..interior.start, interior.end..a.rows()];
+            let boundary = boundary.into_iter().filter(|rows| !rows.is_empty());
             return Ok(Self {
-                interior: None,
-                boundary: vec![plan(0..a.rows())?],
+                boundary: boundary.map(of_rows).collect::<Result<_, _>>()?,
+                interior: Some(of_rows(interior)?),
             });
-        };
-        let boundary = [0..interior.start, interior.end..a.rows()];
-        let boundary = boundary.into_iter().filter(|rows| !rows.is_empty());
+        }
+        // A requested kernel may not add to Y, and other reductions than sums cannot be added.
+        let can_split =
+            !whole_rows && options.reduction == Reduction::Sum && options.tuning.kernel.is_none();
+        if can_split && split_pays(a, &own) {
+            let is_own = |column: u32| own.contains(&(column as usize));
+            let boundary = plan(
+                &with_columns(a, |column| !is_own(column)),
+                all.clone(),
+                true,
+            )?;
+            return Ok(Self {
+                interior: Some(plan(&with_columns(a, is_own), all, false)?),
+                boundary: vec![boundary],
+            });
+        }
         Ok(Self {
-            boundary: boundary.map(plan).collect::<Result<_, _>>()?,
-            interior: Some(plan(interior)?),
+            interior: None,
+            boundary: vec![plan(a, all, false)?],
         })
     }
 
-    /// Multiplies the interior rows, while another stream may write rows of `x` that the device does not own.
+    /// Multiplies what needs no halo, while another stream may write rows of `x` that the device does not own.
     ///
     /// # Errors
     ///
@@ -92,7 +118,7 @@ impl<E: SpmmElement> SpmmPart<E> {
         interior.run(x, features, y)
     }
 
-    /// Multiplies all other rows, after all that has written `x`.
+    /// Multiplies all else, after all that has written `x`.
     ///
     /// # Errors
     ///
@@ -119,7 +145,7 @@ impl<E: SpmmElement> SpmmPart<E> {
         features: usize,
         y: &mut DeviceBuffer<E>,
     ) -> Result<(), SpmmError> {
-        let rows = self.boundary.iter().chain(&self.interior);
+        let rows = self.interior.iter().chain(&self.boundary);
         rows.into_iter()
             .try_for_each(|rows| rows.run(x.as_slice(), features, y))
     }
@@ -132,13 +158,40 @@ impl<E: SpmmElement> RowRange<E> {
         features: usize,
         y: &mut DeviceBuffer<E>,
     ) -> Result<(), SpmmError> {
+        let (one, zero) = (<E::Sum as Real>::ONE, E::Sum::ZERO);
+        let beta = if self.is_added { one } else { zero };
         if self.rows.len() * features == y.len() {
-            return self.plan.run(x, features, y);
+            return self.plan.run_scaled(one, x, features, beta, y);
         }
         let y: Result<_, DeviceError> =
             y.slice_mut(self.rows.start * features..self.rows.end * features);
-        self.plan.run(x, features, y?)
+        self.plan.run_scaled(one, x, features, beta, y?)
     }
+}
+
+/// Whether the nonzeros in columns of `own` should run during the exchange.
+fn split_pays<E: SpmmElement>(a: &CsrMatrix<E>, own: &Range<usize>) -> bool {
+    let is_own = |&&column: &&u32| own.contains(&(column as usize));
+    let of_own = a.indices().iter().filter(is_own).count();
+    let halo = a.cols() - own.len();
+    of_own < a.nnz() && of_own * LEAST_SHARE >= a.nnz() && halo * LEAST_SHARE >= a.rows()
+}
+
+/// The nonzeros whose columns are wanted, of all rows.
+fn with_columns<E: SpmmElement>(a: &CsrMatrix<E>, is_wanted: impl Fn(u32) -> bool) -> CsrMatrix<E> {
+    let mut row_ptr = Vec::with_capacity(a.rows() + 1);
+    row_ptr.push(0);
+    let (mut columns, mut values) = (Vec::new(), Vec::new());
+    for row in a.outer_iterator() {
+        for (&column, &value) in row.indices().iter().zip(row.data()) {
+            if is_wanted(column) {
+                columns.push(column);
+                values.push(value);
+            }
+        }
+        row_ptr.push(columns.len() as u32);
+    }
+    CsrMatrix::new(a.shape(), row_ptr, columns, values)
 }
 
 /// The longest run of rows whose nonzeros are all in columns of `own`, if it pays to run them by themselves. `None`
@@ -171,22 +224,29 @@ fn interior_rows<E: SpmmElement>(a: &CsrMatrix<E>, own: &Range<usize>) -> Option
 
 impl<E: SpmmElement> fmt::Display for SpmmPart<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(interior) = &self.interior {
-            let Range { start, end } = interior.rows;
-            write!(
-                f,
-                "rows {start} to {end}, during the exchange: {}",
-                interior.plan
-            )?;
-            for rows in &self.boundary {
-                let Range { start, end } = rows.rows;
-                write!(f, "\n    rows {start} to {end}: {}", rows.plan)?;
-            }
-            return Ok(());
+        let Some(interior) = &self.interior else {
+            return (self.boundary.iter()).try_for_each(|rows| write!(f, "{}", rows.plan));
+        };
+        let what = match self.boundary.iter().any(|rows| rows.is_added) {
+            true => "own columns of ",
+            false => "",
+        };
+        let Range { start, end } = interior.rows;
+        let plan = &interior.plan;
+        write!(
+            f,
+            "{what}rows {start} to {end}, during the exchange: {plan}"
+        )?;
+        for RowRange {
+            rows,
+            plan,
+            is_added,
+        } in &self.boundary
+        {
+            let what = if *is_added { "halo columns of " } else { "" };
+            write!(f, "\n    {what}rows {} to {}: {plan}", rows.start, rows.end)?;
         }
-        self.boundary
-            .iter()
-            .try_for_each(|rows| write!(f, "{}", rows.plan))
+        Ok(())
     }
 }
 
@@ -251,5 +311,20 @@ mod tests {
             interior_rows(&CsrMatrix::<f32>::zero((9, 4)), &(0..4)),
             None
         );
+    }
+
+    #[test]
+    fn nonzeros_of_own_columns_run_by_themselves_if_they_and_the_halo_are_many() {
+        let uniform = generate::uniform::<f32>(64, 64, 640, 1).unwrap();
+        assert!(split_pays(&uniform, &(0..32)));
+        assert!(!split_pays(&uniform, &(0..8)), "few own nonzeros");
+        assert!(!split_pays(&uniform, &(0..56)), "few rows of a halo");
+        assert!(!split_pays(&uniform, &(0..64)), "no halo");
+        let is_own = |column: u32| column < 32;
+        let own = with_columns(&uniform, is_own);
+        let halo = with_columns(&uniform, |column| !is_own(column));
+        assert_eq!(&own + &halo, uniform);
+        assert!(own.indices().iter().all(|&column| is_own(column)));
+        assert!(!halo.indices().iter().any(|&column| is_own(column)));
     }
 }
