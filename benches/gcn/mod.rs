@@ -13,13 +13,13 @@
 //! and then a network of small whole numbers exactly. On the emulator it runs a small graph once and measures no time.
 
 mod bench;
-mod networks;
+pub(crate) mod networks;
 mod options;
 mod report;
 mod saved;
 #[cfg(test)]
 mod tests;
-mod verification;
+pub(crate) mod verification;
 
 use crate::harness::exit_code::exit_code;
 use clap::Parser;

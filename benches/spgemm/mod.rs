@@ -18,7 +18,7 @@
 mod bench;
 pub(crate) mod cases;
 mod choices;
-mod cusparse_spgemm;
+pub(crate) mod cusparse_spgemm;
 mod launched;
 mod options;
 mod report;

@@ -21,7 +21,7 @@ mod bench;
 pub(crate) mod cases;
 mod chart;
 mod choices;
-mod cusparse_spmm;
+pub(crate) mod cusparse_spmm;
 mod cusparse_spmv;
 mod gather_limit;
 mod generated;

@@ -256,8 +256,13 @@ impl<T: Scalar + Default> Division<T> {
     pub fn matrix_of(&self, part: usize) -> CsrMatrix<T> {
         let halo = &self.layout.halos[part];
         let (row_ptr, columns, values) = self.nonzeros_of(part);
-        let local = |&column: &u32| halo.local(column).expect("the halo has all columns") as u32;
-        let columns = columns.par_iter().map(local).collect();
+        // The entries of columns that the part does not select are never read.
+        let mut numbers = vec![0; self.layout.owners.rows()];
+        for (local, global) in (0..).zip(halo.global()) {
+            numbers[global as usize] = local;
+        }
+        let columns = columns.par_iter().map(|&column| numbers[column as usize]);
+        let columns = columns.collect();
         let shape = (row_ptr.len() - 1, halo.local_len());
         CsMatI::new(shape, row_ptr, columns, values.to_vec())
     }
@@ -290,6 +295,11 @@ impl Layout {
             true => self.order.original_row(row),
             false => row,
         }
+    }
+
+    /// Whether the rows of X are in the caller's order.
+    pub(super) fn has_given_x_rows(&self) -> bool {
+        !self.is_square || self.order.original().is_none()
     }
 
     /// The rows of X that travel.

@@ -3,9 +3,10 @@
 use super::devices::Devices;
 use super::division::{Division, DivisionOptions, Layout};
 use super::exchange::Exchange;
+use super::halo::Halo;
 use super::parted::{PartShapes, PartedDense, allocate_rows};
 use super::partition::RowCuts;
-use super::spmm::operand_shapes;
+use super::spmm::{operand_shapes, rows_of};
 use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer};
 use crate::gcn::{
@@ -180,6 +181,15 @@ impl<T: GcnElement> Gcn<T> {
     ///
     /// Features of another shape; too little memory; a device that fails.
     pub fn classify(&self, x: ArrayView2<'_, T>) -> Result<Array2<T>, GcnError> {
+        self.download(&self.run(self.upload(x)?)?)
+    }
+
+    /// Uploads X: to each device the features of its nodes. X may have any memory layout.
+    ///
+    /// # Errors
+    ///
+    /// Features of another shape; too little memory; the driver's.
+    pub fn upload(&self, x: ArrayView2<'_, T>) -> Result<PartedDense<T>, GcnError> {
         if x.nrows() != self.nodes() {
             return Err(GcnError::Operand(OperandError::Rows {
                 what: "x",
@@ -194,19 +204,35 @@ impl<T: GcnElement> Gcn<T> {
                 found: x.dim(),
             }));
         }
-        let mut input = PartedDense::new(&self.devices, self.features, &self.own_shapes)?;
-        let own_input = &input;
+        let input = PartedDense::new(&self.devices, self.features, &self.own_shapes)?;
         self.devices.each(|number| {
             let own = self.layout.halos()[number].own();
-            let rows: Vec<T> = own
-                .flat_map(|row| x.row(self.layout.original_x_row(row)).to_vec())
-                .collect();
-            own_input.part(number).copy_from_slice(&rows)
+            let rows = rows_of(&x, &self.layout, own);
+            input.part(number).copy_from_slice(&rows)
         })?;
-        for index in 0..self.parts[0].operators() {
-            input = self.run_one(index, input)?;
-        }
-        self.download(&input)
+        Ok(input)
+    }
+
+    /// Runs the network on the features that [`upload`](Self::upload) has put on the devices, and frees them. The
+    /// result stays on the devices. It does not wait for GPUs.
+    ///
+    /// # Errors
+    ///
+    /// Features of another plan; too little device memory; a device that fails.
+    pub fn run(&self, x: PartedDense<T>) -> Result<PartedDense<T>, GcnError> {
+        x.check("x", &self.devices, &self.own_shapes, self.features)?;
+        (0..self.parts[0].operators()).try_fold(x, |input, index| self.run_one(index, input))
+    }
+
+    /// The result of [`run`](Self::run) on the host, a row for each node.
+    ///
+    /// # Errors
+    ///
+    /// A result of another plan; a device that failed before; a host without memory.
+    pub fn download(&self, y: &PartedDense<T>) -> Result<Array2<T>, GcnError> {
+        y.check("y", &self.devices, &self.own_shapes, self.classes)?;
+        let own = Vec::from_iter(self.layout.halos().iter().map(Halo::own));
+        Ok(y.download(&self.devices, self.layout.order(), &own)?)
     }
 
     /// Runs an operator on all devices.
@@ -244,21 +270,6 @@ impl<T: GcnElement> Gcn<T> {
         self.exchange
             .run(&self.devices, &local, |_, _| Ok::<_, GcnError>(()))?;
         Ok(local)
-    }
-
-    fn download(&self, y: &PartedDense<T>) -> Result<Array2<T>, GcnError> {
-        let mut whole = Array2::from_elem((self.nodes(), self.classes), T::default());
-        for (number, halo) in self.layout.halos().iter().enumerate() {
-            let rows = y.part(number).download()?;
-            let rows = ArrayView2::from_shape((halo.own().len(), self.classes), &rows)
-                .expect("a part has the device's own nodes");
-            for (row, values) in halo.own().zip(rows.rows()) {
-                whole
-                    .row_mut(self.layout.order().original_row(row))
-                    .assign(&values);
-            }
-        }
-        Ok(whole)
     }
 }
 

@@ -8,6 +8,9 @@ use crate::spmm::{RowOrder, SpmmError, rows_in_order};
 use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
 
+/// Rows that one thread copies at a time.
+const ROWS: usize = 1 << 10;
+
 /// An order of a matrix's rows. The columns of a square matrix are put into the same order, so that a part owns the
 /// rows of X with the numbers of its rows of A.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,26 +113,63 @@ impl Order {
                 number[old as usize] = new;
             }
         }
-        let row = |&old: &u32| {
-            let row = a
-                .outer_view(old as usize)
-                .expect("it is a row of the matrix");
-            let mut row: Vec<(u32, T)> = (row.indices().iter())
-                .map(|&column| number.get(column as usize).copied().unwrap_or(column))
-                .zip(row.data().iter().copied())
-                .collect();
-            row.sort_unstable_by_key(|&(column, _)| column);
-            row
-        };
-        let rows: Vec<Vec<(u32, T)>> = original.par_iter().map(row).collect();
-        let mut row_ptr = Vec::with_capacity(rows.len() + 1);
+        let pointers = a.indptr();
+        let mut row_ptr = Vec::with_capacity(original.len() + 1);
         row_ptr.push(0);
         let mut nonzeros = 0;
-        for row in &rows {
-            nonzeros += row.len() as u32;
+        for &old in original {
+            nonzeros += pointers.nnz_in_outer_sz(old as usize) as u32;
             row_ptr.push(nonzeros);
         }
-        let (columns, values) = rows.into_iter().flatten().unzip();
+        let (mut columns, mut values) = (vec![0; a.nnz()], vec![T::ONE; a.nnz()]);
+        let tasks = tasks(original, &row_ptr, &mut columns, &mut values);
+        tasks.into_par_iter().for_each(|task| {
+            let mut places = task.columns.iter_mut().zip(task.values);
+            let mut row: Vec<(u32, T)> = Vec::new();
+            for &old in task.rows {
+                let old = a.outer_view(old as usize);
+                let old = old.expect("it is a row of the matrix");
+                let renumbered = (old.indices().iter())
+                    .map(|&column| number.get(column as usize).copied().unwrap_or(column));
+                row.clear();
+                row.extend(renumbered.zip(old.data().iter().copied()));
+                row.sort_unstable_by_key(|&(column, _)| column);
+                for (&entry, place) in row.iter().zip(&mut places) {
+                    (*place.0, *place.1) = entry;
+                }
+            }
+        });
         CsMatI::new((a.rows(), a.cols()), row_ptr, columns, values)
     }
+}
+
+/// Rows that one thread copies, by their numbers in the caller's order, and where their nonzeros go.
+struct Task<'a, T> {
+    rows: &'a [u32],
+    columns: &'a mut [u32],
+    values: &'a mut [T],
+}
+
+/// The tasks of a matrix with the rows `original` and the row pointers `row_ptr`.
+fn tasks<'a, T>(
+    original: &'a [u32],
+    row_ptr: &[u32],
+    mut columns: &'a mut [u32],
+    mut values: &'a mut [T],
+) -> Vec<Task<'a, T>> {
+    let mut first = 0;
+    let task = |rows: &'a [u32]| {
+        let len = (row_ptr[first + rows.len()] - row_ptr[first]) as usize;
+        first += rows.len();
+        let task;
+        (task, columns) = std::mem::take(&mut columns).split_at_mut(len);
+        let of_values;
+        (of_values, values) = std::mem::take(&mut values).split_at_mut(len);
+        Task {
+            rows,
+            columns: task,
+            values: of_values,
+        }
+    };
+    original.chunks(ROWS).map(task).collect()
 }

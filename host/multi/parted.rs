@@ -1,9 +1,12 @@
 //! Dense matrices whose rows are on several devices.
 
 use super::devices::Devices;
-use crate::device::{Device, DeviceBuffer};
+use super::order::Order;
+use crate::device::{Device, DeviceBuffer, DeviceError};
 use crate::operand::{OperandError, buffer_len, check_device, elements, extent};
 use cuda_std::element::Element;
+use ndarray::Array2;
+use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -137,6 +140,52 @@ impl<E: Element> PartedDense<E> {
             target.copy_from(from.slice(elements)?)?;
         }
         Ok(())
+    }
+}
+
+impl<E: Element + Default> PartedDense<E> {
+    /// All rows on the host, in the caller's order. `owned` are the rows of each device, in `order`.
+    pub(super) fn download(
+        &self,
+        devices: &Devices,
+        order: &Order,
+        owned: &[Range<usize>],
+    ) -> Result<Array2<E>, DeviceError> {
+        let features = self.features();
+        let rows = owned.iter().map(ExactSizeIterator::len).sum();
+        let mut whole = Array2::from_elem((rows, features), E::default());
+        let mut rest = whole.as_slice_mut().expect("a new array is contiguous");
+        let Some(original) = order.original() else {
+            // Each device writes its rows to their place.
+            let mut targets = Vec::new();
+            for rows in owned {
+                let (target, behind) = rest.split_at_mut(rows.len() * features);
+                targets.push(target);
+                rest = behind;
+            }
+            devices.each_with(targets, |number, target| {
+                let start = self.own_start(number);
+                self.part(number).copy_part_to_slice(start, target)
+            })?;
+            return Ok(whole);
+        };
+        let mut places = vec![0; rows];
+        for (place, &row) in original.iter().enumerate() {
+            places[row as usize] = place;
+        }
+        // One part after the other, so that there is no second copy of the whole.
+        for (number, rows) in owned.iter().enumerate() {
+            let mut part = vec![E::default(); rows.len() * features];
+            let start = self.own_start(number);
+            self.part(number).copy_part_to_slice(start, &mut part)?;
+            let targets = rest.par_chunks_mut(features.max(1));
+            targets.zip(&places).for_each(|(target, place)| {
+                if rows.contains(place) {
+                    target.copy_from_slice(&part[(place - rows.start) * features..][..features]);
+                }
+            });
+        }
+        Ok(whole)
     }
 }
 

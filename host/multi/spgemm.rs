@@ -77,6 +77,11 @@ impl<T: SpgemmElement> PartedCsr<T> {
         self.parts.iter().map(|part| part.products).sum()
     }
 
+    /// The products of each device.
+    pub fn products_of_parts(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.parts.iter().map(|part| part.products)
+    }
+
     /// The product of each device: its rows of C, or pieces of rows.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &DeviceCsr<T>> {
         self.parts.iter().map(|part| &part.c)

@@ -10,9 +10,12 @@ use super::spmm_part::SpmmPart;
 use crate::operand::OperandError;
 use crate::setters::setters;
 use crate::spmm::{SpmmElement, SpmmError, SpmmOptions};
+use cuda_std::element::Element;
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatViewI;
+use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How a product over several devices is planned.
@@ -156,7 +159,7 @@ impl<E: SpmmElement> Spmm<E> {
         self.check_x(&x)?;
         self.devices.each(|number| {
             let own = self.layout.halos()[number].own();
-            let rows: Vec<E> = own.flat_map(|row| self.row_of_x(&x, row)).collect();
+            let rows = rows_of(&x, &self.layout, own);
             let start = parted.own_start(number);
             (parted.part(number).slice_mut(start..start + rows.len())?).copy_from_slice(&rows)
         })?;
@@ -239,37 +242,9 @@ impl<E: SpmmElement> Spmm<E> {
     /// A y of another plan; a device that failed before; a host without memory.
     pub fn download(&self, y: &PartedDense<E>) -> Result<Array2<E>, SpmmError> {
         y.check("y", &self.devices, &self.y_shapes, y.features())?;
-        let features = y.features();
-        let mut whole = Array2::from_elem((self.rows(), features), E::default());
-        let parts = self.layout.partition().parts();
-        if self.layout.order().original().is_none() {
-            // Each device writes its rows to their place.
-            let mut rest = whole.as_slice_mut().expect("a new array is contiguous");
-            let mut targets = Vec::new();
-            for part in parts {
-                let (target, behind) = rest.split_at_mut(part.owned.len() * features);
-                targets.push(target);
-                rest = behind;
-            }
-            self.devices.each_with(targets, |number, target| {
-                let start = y.own_start(number);
-                y.part(number).copy_part_to_slice(start, target)
-            })?;
-            return Ok(whole);
-        }
-        // One part after the other, so that there is no second copy of the whole.
-        for (number, part) in parts.iter().enumerate() {
-            let mut rows = Array2::from_elem((part.owned.len(), features), E::default());
-            let start = y.own_start(number);
-            let target = rows.as_slice_mut().expect("a new array is contiguous");
-            y.part(number).copy_part_to_slice(start, target)?;
-            for (row, values) in part.owned.clone().zip(rows.rows()) {
-                whole
-                    .row_mut(self.layout.order().original_row(row))
-                    .assign(&values);
-            }
-        }
-        Ok(whole)
+        let owned = self.layout.partition().parts().iter();
+        let owned = Vec::from_iter(owned.map(|part| part.owned.clone()));
+        Ok(y.download(&self.devices, self.layout.order(), &owned)?)
     }
 
     /// The product with a dense matrix of the host: uploads to each device the rows of X that it needs, runs, and
@@ -283,18 +258,15 @@ impl<E: SpmmElement> Spmm<E> {
         self.check_x(&x)?;
         self.devices.each(|number| {
             let rows = self.layout.halos()[number].global();
-            let rows: Vec<E> = rows
-                .flat_map(|row| self.row_of_x(&x, row as usize))
-                .collect();
-            parted.part(number).copy_from_slice(&rows)
+            let mut elements = Vec::new();
+            for row in rows {
+                elements.extend(x.row(self.layout.original_x_row(row as usize)));
+            }
+            parted.part(number).copy_from_slice(&elements)
         })?;
         let mut y = self.result(x.ncols())?;
         self.compute(&parted, &mut y)?;
         self.download(&y)
-    }
-
-    fn row_of_x(&self, x: &ArrayView2<'_, E>, row: usize) -> Vec<E> {
-        x.row(self.layout.original_x_row(row)).to_vec()
     }
 
     fn check_x(&self, x: &ArrayView2<'_, E>) -> Result<(), OperandError> {
@@ -307,6 +279,24 @@ impl<E: SpmmElement> Spmm<E> {
             found: x.dim(),
         })
     }
+}
+
+/// Neighbouring rows of X, in the layout's order: X's own memory if they are neighbours there.
+pub(super) fn rows_of<'x, E: Element>(
+    x: &'x ArrayView2<'_, E>,
+    layout: &Layout,
+    rows: Range<usize>,
+) -> Cow<'x, [E]> {
+    if layout.has_given_x_rows()
+        && let Some(elements) = x.to_slice()
+    {
+        return elements[rows.start * x.ncols()..rows.end * x.ncols()].into();
+    }
+    let mut elements = Vec::with_capacity(rows.len() * x.ncols());
+    for row in rows {
+        elements.extend(x.row(layout.original_x_row(row)));
+    }
+    elements.into()
 }
 
 /// The local rows of X on each device.

@@ -49,22 +49,23 @@ impl<T: Scalar> WholeProduct<T> {
         let smallest = MAGNITUDES[MAGNITUDES.len() - 1];
         let [of_a, of_row, of_column] = MAGNITUDES.into_iter().find(fits).unwrap_or(smallest);
         let factors = |count: usize, most, stream| -> Vec<i32> {
-            let numbers = 0..count as u64;
+            let numbers = (0..count).into_par_iter();
             numbers
-                .map(|i| signed(random(seed, stream, i), most))
+                .map(|i| signed(random(seed, stream, i as u64), most))
                 .collect()
         };
         let rows_of_x = factors(structure.cols(), of_row, 0);
-        let mut values = Vec::with_capacity(structure.nnz());
-        let mut sums = Vec::with_capacity(structure.rows());
-        for (row, terms) in structure.outer_iterator().enumerate() {
+        let columns = structure.indices();
+        let mut values = vec![T::ONE; structure.nnz()];
+        let row_of_values = |(row, (first, values)): (usize, (usize, &mut [T]))| {
+            let terms = &columns[first..first + values.len()];
             let of_this_row = random(seed, 1, row as u64);
             // The sum rises to this number, and then stays within a term of it.
             let about = of_a * of_row + 1 + (of_this_row % 8) as i32;
             let sign = if of_this_row >> 63 == 0 { 1 } else { -1 };
             let mut sum = 0;
-            for &k in terms.indices() {
-                let magnitude = signed(random(seed, 2, values.len() as u64), of_a).abs();
+            for (number, (&k, to)) in (first as u64..).zip(terms.iter().zip(values)) {
+                let magnitude = signed(random(seed, 2, number), of_a).abs();
                 let rises = sum < about;
                 let factor = rows_of_x[k as usize];
                 let value = if rises == (factor > 0) {
@@ -73,10 +74,13 @@ impl<T: Scalar> WholeProduct<T> {
                     -magnitude
                 };
                 sum += value * factor;
-                values.push(T::from_f64(f64::from(sign * value)));
+                *to = T::from_f64(f64::from(sign * value));
             }
-            sums.push(sign * sum);
-        }
+            sign * sum
+        };
+        let rows: Vec<_> = rows_mut(&structure, &mut values).collect();
+        let sums = rows.into_par_iter().enumerate().map(row_of_values);
+        let sums = sums.collect();
         let indptr = structure.indptr();
         let mut row_ptr = vec![0];
         row_ptr.extend((0..structure.rows()).scan(0, |end, row| {
@@ -106,9 +110,15 @@ impl<T: Scalar> WholeProduct<T> {
     #[must_use]
     pub fn x(&self) -> Array2<T> {
         let shape = (self.rows_of_x.len(), self.columns_of_x.len());
-        Array2::from_shape_fn(shape, |(k, j)| {
-            T::from_f64(f64::from(self.rows_of_x[k] * self.columns_of_x[j]))
-        })
+        let mut x = Array2::from_elem(shape, T::ONE);
+        let elements = x.as_slice_mut().expect("a new array is contiguous");
+        let rows = elements.par_chunks_mut(shape.1.max(1));
+        rows.zip(&self.rows_of_x).for_each(|(row, &factor)| {
+            for (element, &of_column) in row.iter_mut().zip(&self.columns_of_x) {
+                *element = T::from_f64(f64::from(factor * of_column));
+            }
+        });
+        x
     }
 
     /// Compares all entries of `y` (m x n) with the product. The bound is 0: an entry is right only if it is equal.
@@ -155,6 +165,24 @@ impl<T: Scalar> WholeProduct<T> {
     }
 }
 
+/// For each row of a matrix: the number of its first nonzero, and the nonzeros' places in a list.
+fn rows_mut<'a, V, T>(
+    structure: &CsMatViewI<'_, V, u32, u32>,
+    mut places: &'a mut [T],
+) -> impl Iterator<Item = (usize, &'a mut [T])> {
+    let indptr = structure.indptr();
+    let lengths: Vec<usize> = (0..structure.rows())
+        .map(|row| indptr.nnz_in_outer_sz(row))
+        .collect();
+    let mut first = 0;
+    lengths.into_iter().map(move |length| {
+        let row;
+        (row, places) = std::mem::take(&mut places).split_at_mut(length);
+        first += length;
+        (first - length, row)
+    })
+}
+
 /// A matrix with the nonzeros of `structure`, each of a value from -3 to 3 other than 0. Sums of products of two of
 /// them are exact in f32 up to 1.8 million terms; so [`verify_spgemm`](super::verify_spgemm) of their product has to
 /// be [exact](Verification::is_exact).
@@ -174,8 +202,8 @@ pub fn whole_matrix<V, T: Scalar>(
         indices.extend_from_slice(row.indices());
         row_ptr.push(indices.len() as u32);
     }
-    let value = |i| T::from_f64(f64::from(signed(random(seed, 0, i), 3)));
-    let values = (0..indices.len() as u64).map(value).collect();
+    let value = |i| T::from_f64(f64::from(signed(random(seed, 0, i as u64), 3)));
+    let values = (0..indices.len()).into_par_iter().map(value).collect();
     CsMatI::new(structure.shape(), row_ptr, indices, values)
 }
 
