@@ -80,6 +80,8 @@ pub struct Measured {
     #[serde(flatten)]
     pub bytes: Bytes,
     pub predicted_exchange_ms: Option<f64>,
+    /// The share of the computation that runs during the exchange.
+    pub share_during_exchange: f64,
     pub samples: u32,
     /// Why there is nothing else.
     pub skipped: Option<String>,
@@ -254,7 +256,11 @@ fn compare(placement: &Placement, measured: &Measured, base: Option<&Base>) -> C
     let predicted = base_computation.map(|base| base * share * measured.imbalance);
     comparison.predicted_computation_ms = predicted;
     let exchange = measured.predicted_exchange_ms.unwrap_or(0.0);
-    comparison.predicted_ms = predicted.map(|predicted| predicted + exchange);
+    let together = |computation: f64| {
+        let during = measured.share_during_exchange * computation;
+        exchange.max(during) + (computation - during)
+    };
+    comparison.predicted_ms = predicted.map(together);
     comparison
 }
 

@@ -87,6 +87,7 @@ fn measure(
             gathering_bytes: product.a().rows() as u64 * row_bytes,
         },
         predicted_exchange_ms: predicted_exchange(placement, layout, x.ncols()),
+        share_during_exchange: plan.share_during_exchange(),
         samples: clock.samples,
         ok,
         ..found

@@ -144,6 +144,15 @@ impl<E: SpmmElement> Spmm<E> {
         &self.layout
     }
 
+    /// The share of the nonzeros that are multiplied during the exchange, on the device where it is least: from 0 to 1.
+    pub fn share_during_exchange(&self) -> f64 {
+        let of_part = |part: &SpmmPart<E>| match part.interior_and_all_nonzeros() {
+            (_, 0) => 1.0,
+            (interior, all) => interior as f64 / all as f64,
+        };
+        self.plans.iter().map(of_part).fold(1.0, f64::min)
+    }
+
     /// The devices.
     pub fn devices(&self) -> &Devices {
         &self.devices

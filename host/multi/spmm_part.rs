@@ -16,7 +16,8 @@ use std::ops::Range;
 /// bandwidth, and Y is read and written once more.
 const LEAST_SHARE: usize = 4;
 
-/// Ranges of rows begin at multiples of so many rows. Then each begins in Y at a multiple of 16 bytes, as kernels want.
+/// Ranges of rows begin at multiples of so many rows. Then each begins in X and Y at a multiple of 16 bytes, as kernels
+/// want.
 const ROW_ALIGNMENT: usize = 8;
 
 /// The plans of a device's rows.
@@ -32,6 +33,8 @@ pub(super) struct SpmmPart<E: SpmmElement> {
 #[derive(Debug)]
 struct RowRange<E: SpmmElement> {
     rows: Range<usize>,
+    /// The rows of X that the plan is given: its columns.
+    columns: Range<usize>,
     plan: Spmm<E>,
     /// Whether Y has sums of these rows already, to which the product is added.
     is_added: bool,
@@ -51,10 +54,11 @@ impl<E: SpmmElement> SpmmPart<E> {
         whole_rows: bool,
         options: SpmmOptions,
     ) -> Result<Self, SpmmError> {
-        let plan = |a: &CsrMatrix<E>, rows: Range<usize>, is_added| {
+        let plan = |a: &CsrMatrix<E>, rows: Range<usize>, columns: Range<usize>, is_added| {
             let plan = Spmm::plan(device, a.view(), options)?;
             Ok::<_, SpmmError>(RowRange {
                 rows,
+                columns,
                 plan,
                 is_added,
             })
@@ -63,7 +67,7 @@ impl<E: SpmmElement> SpmmPart<E> {
         if let Some(interior) = interior_rows(a, &own) {
             let of_rows = |rows: Range<usize>| {
                 let part = a.slice_outer(rows.clone()).to_owned();
-                plan(&part, rows, false)
+                plan(&part, rows, 0..a.cols(), false)
             };
             let boundary = [0..interior.start, interior.end..a.rows()];
             let boundary = boundary.into_iter().filter(|rows| !rows.is_empty());
@@ -76,21 +80,25 @@ impl<E: SpmmElement> SpmmPart<E> {
         let can_split =
             !whole_rows && options.reduction == Reduction::Sum && options.tuning.kernel.is_none();
         if can_split && split_pays(a, &own) {
-            let is_own = |column: u32| own.contains(&(column as usize));
-            let boundary = plan(
-                &with_columns(a, |column| !is_own(column)),
-                all.clone(),
-                true,
-            )?;
+            let halo = halo_columns(a.cols(), &own);
+            let [own_part, halo_part] = split_columns(a, &own, &halo);
             return Ok(Self {
-                interior: Some(plan(&with_columns(a, is_own), all, false)?),
-                boundary: vec![boundary],
+                interior: Some(plan(&own_part, all.clone(), aligned(own), false)?),
+                boundary: vec![plan(&halo_part, all, halo, true)?],
             });
         }
         Ok(Self {
             interior: None,
-            boundary: vec![plan(a, all, false)?],
+            boundary: vec![plan(a, all, 0..a.cols(), false)?],
         })
+    }
+
+    /// The nonzeros that need no halo and run by themselves, and all.
+    pub fn interior_and_all_nonzeros(&self) -> (usize, usize) {
+        let of = |rows: &RowRange<E>| rows.plan.nnz();
+        let interior = self.interior.as_ref().map_or(0, of);
+        let boundary: usize = self.boundary.iter().map(of).sum();
+        (interior, interior + boundary)
     }
 
     /// Multiplies what needs no halo, while another stream may write rows of `x` that the device does not own.
@@ -159,6 +167,7 @@ impl<E: SpmmElement> RowRange<E> {
         y: &mut DeviceBuffer<E>,
     ) -> Result<(), SpmmError> {
         let (one, zero) = (<E::Sum as Real>::ONE, E::Sum::ZERO);
+        let x = x.slice(self.columns.start * features..self.columns.end * features)?;
         let beta = if self.is_added { one } else { zero };
         if self.rows.len() * features == y.len() {
             return self.plan.run_scaled(one, x, features, beta, y);
@@ -177,21 +186,44 @@ fn split_pays<E: SpmmElement>(a: &CsrMatrix<E>, own: &Range<usize>) -> bool {
     of_own < a.nnz() && of_own * LEAST_SHARE >= a.nnz() && halo * LEAST_SHARE >= a.rows()
 }
 
-/// The nonzeros whose columns are wanted, of all rows.
-fn with_columns<E: SpmmElement>(a: &CsrMatrix<E>, is_wanted: impl Fn(u32) -> bool) -> CsrMatrix<E> {
-    let mut row_ptr = Vec::with_capacity(a.rows() + 1);
-    row_ptr.push(0);
-    let (mut columns, mut values) = (Vec::new(), Vec::new());
-    for row in a.outer_iterator() {
-        for (&column, &value) in row.indices().iter().zip(row.data()) {
-            if is_wanted(column) {
-                columns.push(column);
-                values.push(value);
-            }
-        }
-        row_ptr.push(columns.len() as u32);
+/// The range, from the row of X on at which it may begin.
+fn aligned(range: Range<usize>) -> Range<usize> {
+    range.start - range.start % ROW_ALIGNMENT..range.end
+}
+
+/// The range of columns in which all are that the device does not own. It is most often before its own, or behind.
+fn halo_columns(columns: usize, own: &Range<usize>) -> Range<usize> {
+    match (own.start, own.end == columns) {
+        (0, _) => aligned(own.end..columns),
+        (_, true) => 0..own.start,
+        (_, false) => 0..columns,
     }
-    CsrMatrix::new(a.shape(), row_ptr, columns, values)
+}
+
+/// The nonzeros of all rows in columns of `own`, with the columns from `aligned(own)`; and all others, with the columns
+/// of `halo`.
+fn split_columns<E: SpmmElement>(
+    a: &CsrMatrix<E>,
+    own: &Range<usize>,
+    halo: &Range<usize>,
+) -> [CsrMatrix<E>; 2] {
+    let part = |is_wanted: &dyn Fn(usize) -> bool, columns: Range<usize>| {
+        let (mut row_ptr, mut col_idx, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in a.outer_iterator() {
+            for (&column, &value) in row.indices().iter().zip(row.data()) {
+                if is_wanted(column as usize) {
+                    col_idx.push(column - columns.start as u32);
+                    values.push(value);
+                }
+            }
+            row_ptr.push(col_idx.len() as u32);
+        }
+        CsrMatrix::new((a.rows(), columns.len()), row_ptr, col_idx, values)
+    };
+    [
+        part(&|column| own.contains(&column), aligned(own.clone())),
+        part(&|column| !own.contains(&column), halo.clone()),
+    ]
 }
 
 /// The longest run of rows whose nonzeros are all in columns of `own`, if it pays to run them by themselves. `None`
@@ -241,6 +273,7 @@ impl<E: SpmmElement> fmt::Display for SpmmPart<E> {
             rows,
             plan,
             is_added,
+            ..
         } in &self.boundary
         {
             let what = if *is_added { "halo columns of " } else { "" };
@@ -320,11 +353,26 @@ mod tests {
         assert!(!split_pays(&uniform, &(0..8)), "few own nonzeros");
         assert!(!split_pays(&uniform, &(0..56)), "few rows of a halo");
         assert!(!split_pays(&uniform, &(0..64)), "no halo");
-        let is_own = |column: u32| column < 32;
-        let own = with_columns(&uniform, is_own);
-        let halo = with_columns(&uniform, |column| !is_own(column));
-        assert_eq!(&own + &halo, uniform);
-        assert!(own.indices().iter().all(|&column| is_own(column)));
-        assert!(!halo.indices().iter().any(|&column| is_own(column)));
+    }
+
+    #[test]
+    fn own_and_other_columns_make_the_matrix_again() {
+        let a = generate::uniform::<f32>(50, 64, 640, 1).unwrap();
+        for own in [0..20, 20..64, 13..45] {
+            let halo = halo_columns(64, &own);
+            let [own_part, halo_part] = split_columns(&a, &own, &halo);
+            let mut found = ndarray::Array2::<f32>::zeros((50, 64));
+            for (part, start) in [
+                (own_part, aligned(own.clone()).start),
+                (halo_part, halo.start),
+            ] {
+                for (&value, (row, column)) in &part {
+                    let column = column as usize + start;
+                    assert_eq!(found[(row as usize, column)], 0.0);
+                    found[(row as usize, column)] = value;
+                }
+            }
+            assert_eq!(found, a.to_dense(), "{own:?}");
+        }
     }
 }
