@@ -34,6 +34,7 @@ pub fn run(options: &Options, first: &Device, report: &mut Report) -> anyhow::Re
             rows: graph.rows(),
             nnz: graph.nnz(),
             features: Some(network.widths[0]),
+            exchanged: Some(network.widths[1]),
             ..Case::new(Operation::Gcn, network.name, "rmat57")
         };
         let peer = Peer::skipped("cuSPARSE has no networks");

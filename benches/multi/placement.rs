@@ -13,23 +13,26 @@ pub struct Placement {
     pub distinct: u32,
     /// Whether each GPU reads the memory of each other one directly; `None` for one GPU, and for emulators.
     pub peer_access: Option<bool>,
-    /// `None` on emulators, and for one part.
+    /// `None` on emulators, for one part, and without an exchange.
     pub link: Option<Link>,
 }
 
 impl Placement {
-    /// The devices of so many parts, on at most so many GPUs, and the link for rows of so many features; `None` if
-    /// there are fewer GPUs than asked for.
+    /// The devices of so many parts, on at most so many GPUs, and the link for rows of so many features, if these
+    /// travel; `None` if there are fewer GPUs than asked for.
     pub fn new(
         first: &Device,
         (parts, gpus): (u32, Option<u32>),
-        features: usize,
+        features: Option<usize>,
     ) -> anyhow::Result<Option<Self>> {
         let (devices, distinct) = devices(first, parts, gpus)?;
         if gpus.is_some_and(|gpus| !first.is_emulator() && distinct < gpus) {
             return Ok(None);
         }
-        let link = Link::measure(&devices, features)?;
+        let link = match features {
+            Some(features) => Link::measure(&devices, features)?,
+            None => None,
+        };
         Ok(Some(Self {
             peer_access: peer_access(&devices, distinct)?,
             devices,

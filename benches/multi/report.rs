@@ -20,6 +20,9 @@ pub struct Case {
     pub nnz: usize,
     /// Columns of X, or features of a node.
     pub features: Option<usize>,
+    /// Features of the rows that travel; `None` if no exchange is measured.
+    #[serde(skip)]
+    pub exchanged: Option<usize>,
 }
 
 impl Case {
@@ -32,6 +35,7 @@ impl Case {
             rows: 0,
             nnz: 0,
             features: None,
+            exchanged: None,
         }
     }
 }
@@ -177,8 +181,7 @@ impl Report {
     ) -> anyhow::Result<()> {
         let mut base = None;
         for wanted in options.placements() {
-            let features = case.features.unwrap_or(1);
-            let Some(placement) = Placement::new(first, wanted, features)? else {
+            let Some(placement) = Placement::new(first, wanted, case.exchanged)? else {
                 println!(
                     "{} parts: there are not as many GPUs as asked for",
                     wanted.0

@@ -28,6 +28,7 @@ pub fn run(options: &Options, first: &Device, report: &mut Report) -> anyhow::Re
             rows: product.a().rows(),
             nnz: product.a().nnz(),
             features: Some(features),
+            exchanged: Some(features),
             ..Case::new(Operation::Spmm, graph.name, kind.name())
         };
         let peer = match &cusparse {

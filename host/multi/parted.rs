@@ -169,8 +169,9 @@ impl<E: Element + Default> PartedDense<E> {
             })?;
             return Ok(whole);
         };
-        let mut places = vec![0; rows];
-        for (place, &row) in original.iter().enumerate() {
+        // Rows are fewer than 2^32.
+        let mut places = vec![0_u32; rows];
+        for (place, &row) in (0..).zip(original) {
             places[row as usize] = place;
         }
         // One part after the other, so that there is no second copy of the whole.
@@ -179,8 +180,9 @@ impl<E: Element + Default> PartedDense<E> {
             let start = self.own_start(number);
             self.part(number).copy_part_to_slice(start, &mut part)?;
             let targets = rest.par_chunks_mut(features.max(1));
-            targets.zip(&places).for_each(|(target, place)| {
-                if rows.contains(place) {
+            targets.zip(&places).for_each(|(target, &place)| {
+                let place = place as usize;
+                if rows.contains(&place) {
                     target.copy_from_slice(&part[(place - rows.start) * features..][..features]);
                 }
             });

@@ -267,9 +267,10 @@ impl<E: SpmmElement> Spmm<E> {
         self.check_x(&x)?;
         self.devices.each(|number| {
             let rows = self.layout.halos()[number].global();
-            let mut elements = Vec::new();
+            let local = self.layout.halos()[number].local_len();
+            let mut elements = Vec::with_capacity(local * x.ncols());
             for row in rows {
-                elements.extend(x.row(self.layout.original_x_row(row as usize)));
+                copy_row(&x, self.layout.original_x_row(row as usize), &mut elements);
             }
             parted.part(number).copy_from_slice(&elements)
         })?;
@@ -303,9 +304,18 @@ pub(super) fn rows_of<'x, E: Element>(
     }
     let mut elements = Vec::with_capacity(rows.len() * x.ncols());
     for row in rows {
-        elements.extend(x.row(layout.original_x_row(row)));
+        copy_row(x, layout.original_x_row(row), &mut elements);
     }
     elements.into()
+}
+
+/// Adds a row of X to `to`.
+fn copy_row<E: Element>(x: &ArrayView2<'_, E>, row: usize, to: &mut Vec<E>) {
+    let row = x.row(row);
+    match row.as_slice() {
+        Some(row) => to.extend_from_slice(row),
+        None => to.extend(row),
+    }
 }
 
 /// The local rows of X on each device.

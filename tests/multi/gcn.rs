@@ -109,5 +109,13 @@ fn features_of_another_shape_are_refused() {
             let x = generate::dense::<f64>(shape.0, shape.1, 9).unwrap();
             assert!(gcn.classify(x.view()).is_err());
         }
+        // Features are no result, and a result is no features.
+        let x = generate::dense::<f64>(9, 4, 9).unwrap();
+        let x = gcn.upload(x.view()).unwrap();
+        let message = gcn.download(&x).unwrap_err().to_string();
+        assert!(message.contains("y is 9 x 4"), "{message}");
+        let y = gcn.run(x).unwrap();
+        let message = gcn.run(y).unwrap_err().to_string();
+        assert!(message.contains("x is 9 x 2"), "{message}");
     }
 }

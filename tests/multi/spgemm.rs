@@ -39,6 +39,8 @@ fn product(
 ) -> (CsrMatrix<f32>, u64, String) {
     let spgemm = Spgemm::plan(devices, a.view(), b.view(), options).unwrap();
     let parts = spgemm.compute().unwrap();
+    assert_eq!(parts.products_of_parts().len(), devices.count().get());
+    assert_eq!(parts.products_of_parts().sum::<u64>(), parts.products());
     (
         spgemm.gather(&parts).unwrap(),
         parts.products(),

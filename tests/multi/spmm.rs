@@ -1,7 +1,7 @@
 //! SpMM over several devices against the reference, and bit by bit against one device.
 
 use crate::device_sets;
-use ndarray::Array2;
+use ndarray::{Array2, s};
 use warprow::multi::{Distribution, DivisionOptions, MultiSpmmOptions, OperandRows, RowCuts, Spmm};
 use warprow::reference::{Operation, WholeProduct, verify_spmm};
 use warprow::{
@@ -179,6 +179,31 @@ fn a_product_becomes_the_next_operand_where_it_is() {
         operand.copy_own_rows(&y).unwrap();
         spmm.run(&mut operand, &mut y).unwrap();
         assert_eq!(spmm.download(&y).unwrap().mapv(f64::from), wanted, "{spmm}");
+    }
+}
+
+#[test]
+fn an_operand_may_have_any_memory_layout_in_every_order_of_rows() {
+    let a = generate::rmat::<f32>(120, 900, [0.57, 0.19, 0.19, 0.05], 5).unwrap();
+    let whole = WholeProduct::<f32>::new(a.view(), 5, 7);
+    let by_columns = whole.x().reversed_axes().as_standard_layout().into_owned();
+    let mut spread = Array2::zeros((120, 9));
+    spread.slice_mut(s![.., 2..7]).assign(&whole.x());
+    let views = [by_columns.t(), spread.slice(s![.., 2..7])];
+    for devices in device_sets() {
+        for order in [RowOrder::Given, RowOrder::FirstColumn] {
+            let division = DivisionOptions::new().order(order);
+            let options = MultiSpmmOptions::new().division(division);
+            let spmm = Spmm::plan(&devices, whole.a(), options).unwrap();
+            for x in views {
+                let mut operand = spmm.upload(x).unwrap();
+                let mut y = spmm.result(5).unwrap();
+                spmm.run(&mut operand, &mut y).unwrap();
+                for y in [spmm.download(&y).unwrap(), spmm.multiply(x).unwrap()] {
+                    assert!(whole.verify(y.view()).is_exact(), "{order:?}: {spmm}");
+                }
+            }
+        }
     }
 }
 
