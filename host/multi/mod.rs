@@ -3,6 +3,7 @@
 //! A [`Division`] divides a matrix's rows among parts by work, and computes which rows of X each part needs of which
 //! other part: its [`Halo`].
 
+mod column_split;
 mod devices;
 mod division;
 mod exchange;
@@ -17,6 +18,7 @@ mod spgemm;
 mod spmm;
 mod spmm_part;
 
+pub use column_split::{ColumnRange, ColumnSplit};
 pub use devices::Devices;
 pub use division::{Distribution, Division, DivisionOptions, Layout, OperandRows};
 pub use exchange::SendRows;

@@ -1,19 +1,17 @@
 //! One device's part of an SpMM: what needs no halo, which runs during the exchange, and the rest.
 //!
-//! What needs no halo are whole rows, if there are many neighbours of them. Else they are the nonzeros of all rows in
-//! columns that the device owns: `Y = A_own X_own` runs during the exchange, and `Y += A_halo X_halo` after it. The
-//! price is that Y is read and written once more.
+//! What needs no halo are whole rows, if many such rows are neighbours. Else it is a [`ColumnSplit`]'s own columns.
 
+use super::column_split::ColumnSplit;
 use crate::csr::CsrMatrix;
 use crate::device::{Device, DeviceBuffer, DeviceError, DeviceSlice};
-use crate::spmm::{Reduction, Spmm, SpmmElement, SpmmError, SpmmOptions};
+use crate::spmm::{Spmm, SpmmElement, SpmmError, SpmmOptions};
+
 use cuda_std::float::Real;
 use std::fmt;
 use std::ops::Range;
 
-/// What needs no halo runs by itself if it has at least one nonzero in so many: each launch costs time, too. To split
-/// rows pays only if the halo has at least one row for so many rows of Y: a link has a tenth of a GPU's memory
-/// bandwidth, and Y is read and written once more.
+/// Interior rows run by themselves if they have at least one nonzero in so many: each launch costs time, too.
 const LEAST_SHARE: usize = 4;
 
 /// Ranges of rows begin at multiples of so many rows. Then each begins in X and Y at a multiple of 16 bytes, as kernels
@@ -76,15 +74,16 @@ impl<E: SpmmElement> SpmmPart<E> {
                 interior: Some(of_rows(interior)?),
             });
         }
-        // A requested kernel may not add to Y, and other reductions than sums cannot be added.
-        let can_split =
-            !whole_rows && options.reduction == Reduction::Sum && options.tuning.kernel.is_none();
-        if can_split && split_pays(a, &own) {
-            let halo = halo_columns(a.cols(), &own);
-            let [own_part, halo_part] = split_columns(a, &own, &halo);
+        // Where the rows of X begin that the plan of own columns is given.
+        let first = own.start - own.start % ROW_ALIGNMENT;
+        let split = match whole_rows {
+            true => None,
+            false => ColumnSplit::if_it_pays(a, own, first, ROW_ALIGNMENT, options),
+        };
+        if let Some(ColumnSplit { own, halo }) = split {
             return Ok(Self {
-                interior: Some(plan(&own_part, all.clone(), aligned(own), false)?),
-                boundary: vec![plan(&halo_part, all, halo, true)?],
+                interior: Some(plan(&own.a, all.clone(), own.columns, false)?),
+                boundary: vec![plan(&halo.a, all, halo.columns, true)?],
             });
         }
         Ok(Self {
@@ -176,54 +175,6 @@ impl<E: SpmmElement> RowRange<E> {
             y.slice_mut(self.rows.start * features..self.rows.end * features);
         self.plan.run_scaled(one, x, features, beta, y?)
     }
-}
-
-/// Whether the nonzeros in columns of `own` should run during the exchange.
-fn split_pays<E: SpmmElement>(a: &CsrMatrix<E>, own: &Range<usize>) -> bool {
-    let is_own = |&&column: &&u32| own.contains(&(column as usize));
-    let of_own = a.indices().iter().filter(is_own).count();
-    let halo = a.cols() - own.len();
-    of_own < a.nnz() && of_own * LEAST_SHARE >= a.nnz() && halo * LEAST_SHARE >= a.rows()
-}
-
-/// The range, from the row of X on at which it may begin.
-fn aligned(range: Range<usize>) -> Range<usize> {
-    range.start - range.start % ROW_ALIGNMENT..range.end
-}
-
-/// The range of columns in which all are that the device does not own. It is most often before its own, or behind.
-fn halo_columns(columns: usize, own: &Range<usize>) -> Range<usize> {
-    match (own.start, own.end == columns) {
-        (0, _) => aligned(own.end..columns),
-        (_, true) => 0..own.start,
-        (_, false) => 0..columns,
-    }
-}
-
-/// The nonzeros of all rows in columns of `own`, with the columns from `aligned(own)`; and all others, with the columns
-/// of `halo`.
-fn split_columns<E: SpmmElement>(
-    a: &CsrMatrix<E>,
-    own: &Range<usize>,
-    halo: &Range<usize>,
-) -> [CsrMatrix<E>; 2] {
-    let part = |is_wanted: &dyn Fn(usize) -> bool, columns: Range<usize>| {
-        let (mut row_ptr, mut col_idx, mut values) = (vec![0], Vec::new(), Vec::new());
-        for row in a.outer_iterator() {
-            for (&column, &value) in row.indices().iter().zip(row.data()) {
-                if is_wanted(column as usize) {
-                    col_idx.push(column - columns.start as u32);
-                    values.push(value);
-                }
-            }
-            row_ptr.push(col_idx.len() as u32);
-        }
-        CsrMatrix::new((a.rows(), columns.len()), row_ptr, col_idx, values)
-    };
-    [
-        part(&|column| own.contains(&column), aligned(own.clone())),
-        part(&|column| !own.contains(&column), halo.clone()),
-    ]
 }
 
 /// The longest run of rows whose nonzeros are all in columns of `own`, if it pays to run them by themselves. `None`
@@ -344,35 +295,5 @@ mod tests {
             interior_rows(&CsrMatrix::<f32>::zero((9, 4)), &(0..4)),
             None
         );
-    }
-
-    #[test]
-    fn nonzeros_of_own_columns_run_by_themselves_if_they_and_the_halo_are_many() {
-        let uniform = generate::uniform::<f32>(64, 64, 640, 1).unwrap();
-        assert!(split_pays(&uniform, &(0..32)));
-        assert!(!split_pays(&uniform, &(0..8)), "few own nonzeros");
-        assert!(!split_pays(&uniform, &(0..56)), "few rows of a halo");
-        assert!(!split_pays(&uniform, &(0..64)), "no halo");
-    }
-
-    #[test]
-    fn own_and_other_columns_make_the_matrix_again() {
-        let a = generate::uniform::<f32>(50, 64, 640, 1).unwrap();
-        for own in [0..20, 20..64, 13..45] {
-            let halo = halo_columns(64, &own);
-            let [own_part, halo_part] = split_columns(&a, &own, &halo);
-            let mut found = ndarray::Array2::<f32>::zeros((50, 64));
-            for (part, start) in [
-                (own_part, aligned(own.clone()).start),
-                (halo_part, halo.start),
-            ] {
-                for (&value, (row, column)) in &part {
-                    let column = column as usize + start;
-                    assert_eq!(found[(row as usize, column)], 0.0);
-                    found[(row as usize, column)] = value;
-                }
-            }
-            assert_eq!(found, a.to_dense(), "{own:?}");
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! SpMM over ranks: halos travel while the rows that need none are multiplied.
+//! SpMM over ranks: halos travel while the rows that need none, and the own columns of the others, are multiplied.
 
 use crate::exchange::{HaloExchange, Traffic};
 use crate::matrix::DistributedCsr;
@@ -7,12 +7,17 @@ use crate::matrix::dense_rows::scatter_rows;
 use crate::transport::Transport;
 use crate::world::{Word, World};
 use anyhow::{Context, Result, ensure};
+use cuda_std::float::Real;
 use ndarray::{Array2, ArrayView2};
 use sprs::CsMatI;
 use std::ops::Range;
 use std::rc::Rc;
-use warprow::multi::Part;
+use warprow::multi::{ColumnSplit, Part};
 use warprow::{CsrMatrix, Device, DeviceBuffer, Reduction, SpmmElement, SpmmOptions};
+
+/// The rows of X that a plan is given begin at a multiple of so many: with any number of features at a multiple of 16
+/// bytes then, as kernels want.
+const ROW_ALIGNMENT: usize = 8;
 
 /// This rank's part of `Y = A X`, planned once and run many times.
 #[derive(Debug)]
@@ -21,8 +26,12 @@ pub struct Spmm<T: SpmmElement> {
     exchange: HaloExchange<T>,
     /// Rows that select only own rows of X.
     interior: Rows<T>,
-    /// Rows that select rows of other ranks, too.
+    /// Rows that select rows of other ranks, too. With a [`ColumnSplit`], their nonzeros in the halo's columns.
     boundary: Rows<T>,
+    /// Their other nonzeros.
+    boundary_own: Option<warprow::Spmm<T>>,
+    /// The rows of X among the rank's local ones that `boundary` is given.
+    boundary_columns: Range<usize>,
     device: Device,
 }
 
@@ -34,38 +43,24 @@ struct Rows<T: SpmmElement> {
     plan: warprow::Spmm<T>,
 }
 
-impl<T: SpmmElement> Rows<T> {
-    /// Plans the product of these rows with the columns in a range, which are all that they have.
-    fn plan(
-        device: &Device,
-        a: &CsrMatrix<T>,
-        numbers: Vec<usize>,
-        columns: Range<usize>,
-        options: SpmmOptions,
-    ) -> Result<Self> {
-        let (mut row_ptr, mut col_idx, mut values) = (vec![0], Vec::new(), Vec::new());
-        for &row in &numbers {
-            let row = a
-                .outer_view(row)
-                .context("a row is not one of the matrix")?;
-            let of_range = |&column: &u32| column - columns.start as u32;
-            col_idx.extend(row.indices().iter().map(of_range));
-            values.extend_from_slice(row.data());
-            row_ptr.push(col_idx.len() as u32);
-        }
-        let rows = CsMatI::new((numbers.len(), columns.len()), row_ptr, col_idx, values);
-        let plan = warprow::Spmm::plan(device, rows.view(), options)?;
-        Ok(Self { numbers, plan })
+/// These rows of a matrix, with the columns in a range, which are all that they have.
+fn rows_of<T: SpmmElement>(
+    a: &CsrMatrix<T>,
+    numbers: &[usize],
+    columns: Range<usize>,
+) -> Result<CsrMatrix<T>> {
+    let (mut row_ptr, mut col_idx, mut values) = (vec![0], Vec::new(), Vec::new());
+    for &row in numbers {
+        let row = a
+            .outer_view(row)
+            .context("a row is not one of the matrix")?;
+        let of_range = |&column: &u32| column - columns.start as u32;
+        col_idx.extend(row.indices().iter().map(of_range));
+        values.extend_from_slice(row.data());
+        row_ptr.push(col_idx.len() as u32);
     }
-
-    fn run(&self, x: &DeviceBuffer<T>, features: usize) -> Result<DeviceBuffer<T>> {
-        let mut y = self
-            .plan
-            .device()
-            .uninitialized(self.numbers.len() * features)?;
-        self.plan.run(x, features, &mut y)?;
-        Ok(y)
-    }
+    let shape = (numbers.len(), columns.len());
+    Ok(CsMatI::new(shape, row_ptr, col_idx, values))
 }
 
 /// A product that is still on the rank's device.
@@ -102,12 +97,34 @@ impl<T: SpmmElement + Word> Spmm<T> {
             let row = a.local().outer_view(row);
             row.is_none_or(|row| row.indices().iter().all(|&k| own.contains(&(k as usize))))
         };
-        let (interior, boundary) = (0..a.local().rows()).partition(is_interior);
+        let (interior, boundary): (Vec<usize>, Vec<usize>) =
+            (0..a.local().rows()).partition(is_interior);
+        let plan = |a: &CsrMatrix<T>| warprow::Spmm::plan(device, a.view(), options);
+        let interior = Rows {
+            plan: plan(&rows_of(a.local(), &interior, own.clone())?)?,
+            numbers: interior,
+        };
         let all = 0..a.halo().local_len();
+        let rows = rows_of(a.local(), &boundary, all.clone())?;
+        let first = own.start;
+        let split = ColumnSplit::if_it_pays(&rows, own, first, ROW_ALIGNMENT, options);
+        let (boundary_own, boundary_plan, boundary_columns) = match split {
+            None => (None, plan(&rows)?, all),
+            Some(split) => (
+                Some(plan(&split.own.a)?),
+                plan(&split.halo.a)?,
+                split.halo.columns,
+            ),
+        };
         Ok(Self {
             exchange: HaloExchange::plan(world, device, a.halo(), transport)?,
-            interior: Rows::plan(device, a.local(), interior, own.clone(), options)?,
-            boundary: Rows::plan(device, a.local(), boundary, all, options)?,
+            interior,
+            boundary: Rows {
+                numbers: boundary,
+                plan: boundary_plan,
+            },
+            boundary_own,
+            boundary_columns,
             device: device.clone(),
             a,
         })
@@ -149,16 +166,14 @@ impl<T: SpmmElement + Word> Spmm<T> {
         own_x: &DeviceBuffer<T>,
         features: usize,
     ) -> Result<LocalProduct<T>> {
-        let mut interior = None;
+        let mut product = None;
         let local_x = self.exchange.run(world, own_x, features, || {
-            interior = Some(self.interior.run(own_x, features)?);
+            product = Some(self.multiply_own(own_x, features)?);
             Ok(())
         })?;
-        Ok(LocalProduct {
-            interior: interior.context("the interior rows have not run")?,
-            boundary: self.boundary.run(&local_x, features)?,
-            features,
-        })
+        let mut product = product.context("what needs no halo has not run")?;
+        self.add_halo(&local_x, &mut product)?;
+        Ok(product)
     }
 
     /// The exchange alone: this rank's rows of X, and those of its halo.
@@ -175,30 +190,46 @@ impl<T: SpmmElement + Word> Spmm<T> {
         self.exchange.run(world, own_x, features, || Ok(()))
     }
 
-    /// The product alone of the rows that need no halo: the first half of a [`LocalProduct`].
+    /// What needs no halo: the interior rows, and the sums of the others' own columns.
     ///
     /// # Errors
     ///
     /// As for [`run`](Self::run).
-    pub fn multiply_interior(
+    pub fn multiply_own(
         &self,
         own_x: &DeviceBuffer<T>,
         features: usize,
-    ) -> Result<DeviceBuffer<T>> {
-        self.interior.run(own_x, features)
+    ) -> Result<LocalProduct<T>> {
+        let room = |rows: &Rows<T>| self.device.uninitialized(rows.numbers.len() * features);
+        let (mut interior, mut boundary) = (room(&self.interior)?, room(&self.boundary)?);
+        self.interior.plan.run(own_x, features, &mut interior)?;
+        if let Some(plan) = &self.boundary_own {
+            plan.run(own_x, features, &mut boundary)?;
+        }
+        Ok(LocalProduct {
+            interior,
+            boundary,
+            features,
+        })
     }
 
-    /// The product alone of the other rows, with what [`exchange`](Self::exchange) has returned.
+    /// All else: completes what [`multiply_own`](Self::multiply_own) has returned, with the rows of X that
+    /// [`exchange`](Self::exchange) has.
     ///
     /// # Errors
     ///
     /// As for [`run`](Self::run).
-    pub fn multiply_boundary(
-        &self,
-        local_x: &DeviceBuffer<T>,
-        features: usize,
-    ) -> Result<DeviceBuffer<T>> {
-        self.boundary.run(local_x, features)
+    pub fn add_halo(&self, local_x: &DeviceBuffer<T>, y: &mut LocalProduct<T>) -> Result<()> {
+        let (one, zero) = (<T::Sum as Real>::ONE, T::Sum::ZERO);
+        let beta = if self.boundary_own.is_some() {
+            one
+        } else {
+            zero
+        };
+        let Range { start, end } = self.boundary_columns;
+        let x = local_x.slice(start * y.features..end * y.features)?;
+        (self.boundary.plan).run_scaled(one, x, y.features, beta, &mut y.boundary)?;
+        Ok(())
     }
 
     /// The rows of Y that this rank owns, on the host. Pieces of cut rows travel to their owner, which adds them.

@@ -256,6 +256,42 @@ fn a_part_of_a_band_has_rows_that_run_during_the_exchange() {
 }
 
 #[test]
+fn nonzeros_of_own_columns_are_multiplied_during_the_exchange_unless_rows_stay_whole() {
+    // A GPU's part has thousands of rows, so that the kernels run many blocks, and odd features.
+    let a = generate::uniform::<f32>(4001, 4001, 60_000, 5).unwrap();
+    for devices in device_sets() {
+        let parts = devices.count().get();
+        if parts == 1 || parts > 4 {
+            continue;
+        }
+        let share = |options: MultiSpmmOptions| {
+            let spmm = Spmm::plan(&devices, a.view(), options).unwrap();
+            let product = WholeProduct::<f32>::new(a.view(), 13, 6);
+            let whole = Spmm::plan(&devices, product.a(), options).unwrap();
+            if options.spmm.reduction == Reduction::Sum {
+                let y = whole.multiply(product.x().view()).unwrap();
+                assert!(product.verify(y.view()).ok(), "{whole}");
+                // The same with an exchange.
+                let mut x = whole.upload(product.x().view()).unwrap();
+                let mut y = whole.result(13).unwrap();
+                whole.run(&mut x, &mut y).unwrap();
+                let y = whole.download(&y).unwrap();
+                assert!(product.verify(y.view()).ok(), "{whole}");
+            }
+            spmm.share_during_exchange()
+        };
+        let given = DivisionOptions::new().order(RowOrder::Given);
+        let options = MultiSpmmOptions::new().division(given);
+        let found = share(options);
+        let wanted = 1.0 / parts as f64;
+        assert!((found - wanted).abs() < 0.1, "{found} in {parts} parts");
+        assert_eq!(share(options.division(given.cuts(RowCuts::Never))), 0.0);
+        let max = SpmmOptions::new().reduction(Reduction::Max);
+        assert_eq!(share(options.spmm(max)), 0.0);
+    }
+}
+
+#[test]
 fn one_device_launches_what_a_plan_of_one_device_does() {
     for (name, a) in structures() {
         for devices in device_sets()

@@ -51,10 +51,9 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
     device.synchronize()?;
     for _ in 0..run.repeat {
         let local_x = report.device_phase("exchange", || plan.exchange(world, &own_x, features))?;
-        report.device_phase("interior rows", || plan.multiply_interior(&own_x, features))?;
-        report.device_phase("boundary rows", || {
-            plan.multiply_boundary(&local_x, features)
-        })?;
+        let mut own =
+            report.device_phase("interior rows", || plan.multiply_own(&own_x, features))?;
+        report.device_phase("boundary rows", || plan.add_halo(&local_x, &mut own))?;
         product = report.device_phase("exchange and computation", || {
             plan.run(world, &own_x, features)
         })?;
