@@ -21,7 +21,6 @@ REASONS = {
     "spmm_narrow_f64_*": "f64: single elements, and loads of two",
     "spmm_narrow_*f16_*": "16 bits: single elements, and loads of four",
     "spmm_narrow_f32_*": "1.1 to 4.8 times as fast as cuSPARSE with 2 to 8 features (docs/notes/spmm.md)",
-    "spmm_spmv_max_*": "maxima and minima with one feature",
     "spmm_spmv_*": "one feature, of each type; a plan that is told so has no other kernel (docs/notes/spmm.md)",
     "spmm_combine_*": "split rows, of each type and reduction",
     "spmm_vector_f32_8_1_2": "up to 16 features that 4 does not divide: 16 lanes have tiles of 48",
