@@ -4,6 +4,7 @@ use super::error::SpmmError;
 use super::ladder::slices::Slices;
 use super::options::SpmmElement;
 use super::plan::row_keys::longest_first;
+use super::product::block_tasks::BlockTasks;
 use super::product::task_sizes::{ItemSizes, Joining};
 use super::product::tasks::{LaunchArguments, RunArguments, Tasks};
 use super::product::teams::Teams;
@@ -11,7 +12,7 @@ use super::product::warp_tasks::WarpTasks;
 use crate::csr::{ReorderedPattern, gather};
 use crate::device::{Device, DeviceBuffer};
 use cuda_std::memory::{Global, GlobalMut};
-use warprow_kernels::spmm::{ItemKind, Items, LargeItems};
+use warprow_kernels::spmm::{ItemKind, Items, LargeItems, RowMarks};
 
 /// The items of a matrix on a device.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(super) enum PlannedItems<E: SpmmElement> {
     Tasks(Vec<Tasks<E>>),
     /// A task for each warp.
     WarpTasks(WarpTasks<E>),
+    /// A task for each block.
+    BlockTasks(BlockTasks<E>),
     /// Slices.
     Slices(Slices<E::Sum>),
     /// The warps of the rows.
@@ -63,6 +66,7 @@ impl<E: SpmmElement> PlannedItems<E> {
             ItemKind::WarpTasks => {
                 Self::WarpTasks(WarpTasks::new(pattern, sizes.requested, sizes.chunk)?)
             }
+            ItemKind::BlockTasks => Self::BlockTasks(BlockTasks::new(pattern, sizes.requested)?),
             ItemKind::Slices => Self::Slices(Slices::new(pattern, sizes.requested, false)?),
             ItemKind::SlicesWithSums => Self::Slices(Slices::new(pattern, sizes.requested, true)?),
             ItemKind::Teams => {
@@ -85,6 +89,7 @@ impl<E: SpmmElement> PlannedItems<E> {
                 counts.max().unwrap_or(0)
             }
             Self::WarpTasks(tasks) => tasks.count(),
+            Self::BlockTasks(tasks) => tasks.count(),
             Self::Slices(slices) => slices.count(),
             Self::Teams(teams) => teams.count(),
         }
@@ -102,6 +107,7 @@ impl<E: SpmmElement> PlannedItems<E> {
         let depth = match self {
             Self::Rows { .. } | Self::Nonzeros { .. } => terms,
             Self::WarpTasks(tasks) => tasks.summation_depth(terms, chunk),
+            Self::BlockTasks(tasks) => tasks.summation_depth(terms),
             Self::Slices(slices) => slices.summation_depth(terms),
             Self::Teams(teams) => teams.summation_depth(terms),
             Self::Tasks(blocks) => {
@@ -132,6 +138,7 @@ impl<E: SpmmElement> PlannedItems<E> {
             partial: GlobalMut::from_address(0),
             arrivals: GlobalMut::from_address(0),
             original_row: run.original_row,
+            marks: RowMarks::NONE,
         };
         let with = |items| {
             launch(LaunchArguments {
@@ -155,6 +162,7 @@ impl<E: SpmmElement> PlannedItems<E> {
                     .try_for_each(|(block, tasks)| tasks.run(device, run, block, &launch))
             }
             Self::WarpTasks(tasks) => tasks.run(run, launch),
+            Self::BlockTasks(tasks) => tasks.run(run, launch),
             Self::Slices(slices) => slices.run(device, items, run.y.cast_to_sum(), with),
             Self::Teams(teams) => with(teams.items(items)),
         }
@@ -167,6 +175,7 @@ impl<E: SpmmElement> std::fmt::Display for PlannedItems<E> {
             Self::Rows { count } => write!(f, "{count} rows"),
             Self::Nonzeros { row } => write!(f, "{} nonzeros", row.len()),
             Self::WarpTasks(tasks) => tasks.fmt(f),
+            Self::BlockTasks(tasks) => tasks.fmt(f),
             Self::Slices(slices) => slices.fmt(f),
             Self::Teams(teams) => teams.fmt(f),
             Self::Tasks(blocks) => match &blocks[..] {

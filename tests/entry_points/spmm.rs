@@ -31,7 +31,12 @@ fn every_entry_point_runs() {
 
 /// Runs the general kernels with each choice that leads to an instance which has not run.
 fn every_instance<E: SpmmElement>(device: &Device, log: &LaunchLog) {
-    let kernels = [SpmmKernel::Vector, SpmmKernel::InStep, SpmmKernel::Narrow];
+    let kernels = [
+        SpmmKernel::Vector,
+        SpmmKernel::InStep,
+        SpmmKernel::Narrow,
+        SpmmKernel::Spmv,
+    ];
     for (kernel, reduction) in kernels
         .map(|kernel| (kernel, Reduction::Sum))
         .into_iter()

@@ -12,10 +12,11 @@ use warprow::{
 const LONG: u32 = 200_000;
 
 /// Kernels that cut long rows.
-const CUTTING: [SpmmKernel; 4] = [
+const CUTTING: [SpmmKernel; 5] = [
     SpmmKernel::Vector,
     SpmmKernel::InStep,
     SpmmKernel::Narrow,
+    SpmmKernel::Spmv,
     SpmmKernel::SlicedTwoPass,
 ];
 
@@ -38,7 +39,7 @@ fn a_sum_of_200_000_random_terms_that_is_off_by_less_than_their_sum_is_wrong() {
     );
     let exact = spmm(a.view(), x.view())[(0, 0)];
     for device in devices() {
-        for (kernel, error) in CUTTING.into_iter().zip([4.0, 200.0, 4.0, 2.0]) {
+        for (kernel, error) in CUTTING.into_iter().zip([4.0, 200.0, 4.0, 4.0, 2.0]) {
             let plan = Spmm::plan(&device, a.view(), by(kernel)).unwrap();
             let operation = Operation::new().depth(plan.summation_depth(LONG as usize, 1));
             let y = plan.multiply(x.view()).unwrap();
@@ -76,7 +77,12 @@ fn one_missing_or_doubled_term_is_found<T: SpmmElement>() {
     let value = doubled.data_mut().last_mut().unwrap();
     *value = *value + *value;
     for device in devices() {
-        for kernel in [SpmmKernel::Vector, SpmmKernel::InStep, SpmmKernel::Narrow] {
+        for kernel in [
+            SpmmKernel::Vector,
+            SpmmKernel::InStep,
+            SpmmKernel::Narrow,
+            SpmmKernel::Spmv,
+        ] {
             let verify = |a: &CsrMatrix<T>| {
                 let plan = Spmm::plan(&device, a.view(), by(kernel)).unwrap();
                 whole.verify(plan.multiply(x.view()).unwrap().view())

@@ -116,6 +116,7 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
                 let sized = [
                     ItemKind::Tasks,
                     ItemKind::WarpTasks,
+                    ItemKind::BlockTasks,
                     ItemKind::Slices,
                     ItemKind::SlicesWithSums,
                     ItemKind::Teams,

@@ -15,7 +15,7 @@ use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions};
 use crate::spmm::product::task_sizes::{self, ResidentTasks};
-use cost_model::candidate::{Candidate, FeatureRow, Prediction};
+use cost_model::candidate::{Candidate, FeatureRow, Prediction, for_few_features};
 use search::Search;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,11 +59,11 @@ pub fn requested_kernel<E: SpmmElement>(
 
 /// The kernel on a device whose rates are unknown, if the caller asks for none.
 pub fn default_kernel(options: SpmmOptions) -> SpmmKernel {
-    let has_few_features = (1..=narrow::MAX_FEATURES).contains(&options.features.unwrap_or(0));
-    if has_few_features && !asks_for_tasks(options) {
-        SpmmKernel::Narrow
-    } else {
-        SpmmKernel::Vector
+    match options.features {
+        Some(features @ 1..=narrow::MAX_FEATURES) if !asks_for_tasks(options) => {
+            for_few_features(features, options.reduction)
+        }
+        _ => SpmmKernel::Vector,
     }
 }
 
@@ -201,7 +201,8 @@ impl Choices {
     ) -> Option<Prediction> {
         let search = self.search.as_ref()?;
         let row = FeatureRow::new::<E>(features, reduction, epilogue);
-        let narrow = row.narrow().filter(|_| kernel == SpmmKernel::Narrow);
+        let is_narrow = matches!(kernel, SpmmKernel::Narrow | SpmmKernel::Spmv);
+        let narrow = row.narrow().filter(|_| is_narrow);
         Some(search.predict(&narrow.unwrap_or_else(|| self.candidate(row, search))))
     }
 

@@ -1,5 +1,6 @@
 //! What the kernels of the product work on, made once for a matrix: tasks and teams.
 
+pub mod block_tasks;
 pub mod task_sizes;
 pub mod task_starts;
 pub mod tasks;

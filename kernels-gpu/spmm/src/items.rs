@@ -16,6 +16,8 @@ pub enum ItemKind {
     /// A [task](crate::product::tasks) each, which a warp takes. The warp that stores the last part of a split row
     /// joins its parts.
     WarpTasks,
+    /// As `WarpTasks`, with a block for each task. Rows without nonzeros have items of their own.
+    BlockTasks,
     /// A [slice](crate::ladder::slices) of a row each. The kernel adds to the rows of Y that are split, which the run
     /// fills with zeros first.
     Slices,
@@ -54,13 +56,47 @@ pub struct Items<T> {
     /// The nonzero at which each task or slice starts, and after the last task the number of nonzeros.
     pub start: Global<u32>,
     /// Partial sums. Tasks have two rows of sums a block: for a row that started in an earlier block, and for a row
-    /// that ends in a later one. Warp tasks have these two rows each, slices with sums one.
+    /// that ends in a later one. Warp tasks and block tasks have these two rows each, slices with sums one.
     pub partial: GlobalMut<T>,
-    /// For warp tasks, how many parts have been stored of the split row that begins in each task: 0 between runs.
+    /// For warp tasks and block tasks, how many parts have been stored of the split row that begins in each task: 0
+    /// between runs.
     pub arrivals: GlobalMut<u32>,
     /// The row of Y for each row of A, where A's rows are in another order than Y's; else null. Items of nonzeros have
     /// the rows of Y themselves.
     pub original_row: Global<u32>,
+    /// For block tasks, where rows begin.
+    pub marks: RowMarks,
+}
+
+/// Where the rows of a matrix begin, for the tasks of blocks. The plan [makes](crate::plan::row_marks) it.
+#[repr(C)]
+#[derive(Clone, Copy, KernelParam)]
+pub struct RowMarks {
+    /// The number of tasks. The items after them are groups of rows without nonzeros.
+    pub tasks: u32,
+    /// The number of rows without nonzeros.
+    pub empty_rows: u32,
+    /// These rows.
+    pub empty_row: Global<u32>,
+    /// The rows that have nonzeros; null if all have.
+    pub row: Global<u32>,
+    /// A bit for each nonzero: whether it is the first one of its row.
+    pub bits: Global<u32>,
+    /// For each warp of each task, the number of rows that begin before its first nonzero; then the number of rows that
+    /// have nonzeros.
+    pub ordinal: Global<u32>,
+}
+
+impl RowMarks {
+    /// For items that have no marks.
+    pub const NONE: Self = Self {
+        tasks: 0,
+        empty_rows: 0,
+        empty_row: Global::from_address(0),
+        row: Global::from_address(0),
+        bits: Global::from_address(0),
+        ordinal: Global::from_address(0),
+    };
 }
 
 /// Items of several consecutive tasks: the first `count` items have `2^shift` tasks each, the

@@ -10,7 +10,7 @@
 mod items;
 pub mod plan;
 
-pub use items::{ItemKind, Items, LargeItems, LaunchShape};
+pub use items::{ItemKind, Items, LargeItems, LaunchShape, RowMarks};
 pub use product::reduction::{Reducer, Reduction};
 pub use product::scaling::Scaling;
 
@@ -170,6 +170,7 @@ kernels! {
         Vector = vector,
         InStep = in_step,
         Narrow = narrow,
+        Spmv = spmv,
     }
 }
 

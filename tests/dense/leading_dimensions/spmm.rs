@@ -52,7 +52,12 @@ fn every_kernel_is_exact<E: SpmmElement>() {
     for device in support::devices() {
         for features in [1, 2, 3, 8, 16, 33, 64, 66] {
             let whole = WholeProduct::<E>::new(structure.view(), features, 5);
-            for kernel in [SpmmKernel::Vector, SpmmKernel::InStep, SpmmKernel::Narrow] {
+            for kernel in [
+                SpmmKernel::Vector,
+                SpmmKernel::InStep,
+                SpmmKernel::Narrow,
+                SpmmKernel::Spmv,
+            ] {
                 // Small tasks split the long row between blocks.
                 let tuning = SpmmTuning::new().kernel(kernel).task_size(16);
                 let options = SpmmOptions::new().tuning(tuning);

@@ -33,7 +33,13 @@ fn shape(features: u32, lanes: u32) -> LaunchShape {
 /// The entry points that `#[kernel]` registers for the general kernels, and for the rows that they leave in parts.
 fn registered() -> BTreeSet<&'static str> {
     let ladder = ["spmm_combine_slices"];
-    let general = ["spmm_vector", "spmm_in_step", "spmm_narrow", "spmm_combine"];
+    let general = [
+        "spmm_vector",
+        "spmm_in_step",
+        "spmm_narrow",
+        "spmm_spmv",
+        "spmm_combine",
+    ];
     let is_one_of = |names: &[&str], name: &str| names.iter().any(|start| name.starts_with(start));
     cuda_std::kernel::instances()
         .map(|instance| instance.name())

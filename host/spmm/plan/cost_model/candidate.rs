@@ -17,7 +17,8 @@ pub struct FeatureRow {
     lanes_of_blocks: vector::LaneCounts,
     /// Elements of a tile of `in_step`.
     in_step_tile: u32,
-    /// Lanes of `narrow` for a nonzero.
+    /// The kernel for few features, and its lanes for a nonzero.
+    narrow_kernel: SpmmKernel,
     narrow_lanes: u32,
 }
 
@@ -48,6 +49,7 @@ impl FeatureRow {
             lanes_of_one_block: lanes(epilogue),
             lanes_of_blocks: lanes(EpilogueKind::Added),
             in_step_tile: part_bytes / (teams::WARPS * size_of::<E::Sum>() as u32),
+            narrow_kernel: for_few_features(features, reduction),
             narrow_lanes: 32 * narrow::LOADS as u32 / chunk.max(1),
         }
     }
@@ -115,10 +117,10 @@ impl FeatureRow {
         }
     }
 
-    /// `narrow`; `None` if it does not take so many features.
+    /// The kernel for few features, `spmv` or `narrow`; `None` if there is none for so many.
     pub fn narrow(self) -> Option<Candidate> {
         (self.features <= narrow::MAX_FEATURES).then_some(Candidate {
-            kernel: SpmmKernel::Narrow,
+            kernel: self.narrow_kernel,
             row: self,
             lanes: self.narrow_lanes,
             tile: self.features,
@@ -127,10 +129,19 @@ impl FeatureRow {
     }
 }
 
+/// The kernel for few features: `spmv` for one, if it has the reduction, else `narrow`.
+pub fn for_few_features(features: u32, reduction: Reduction) -> SpmmKernel {
+    if features == 1 && !reduction.is_extremum() {
+        SpmmKernel::Spmv
+    } else {
+        SpmmKernel::Narrow
+    }
+}
+
 /// A kernel with its choices.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// The kernel: `vector`, `in_step` or `narrow`.
+    /// The kernel: `vector`, `in_step`, `narrow` or `spmv`.
     pub kernel: SpmmKernel,
     /// The row of X.
     pub row: FeatureRow,

@@ -3,3 +3,4 @@
 pub mod columns;
 pub mod order;
 pub mod reuse;
+pub mod row_marks;

@@ -19,8 +19,8 @@
 //! every run. Tasks are as in merge path (Merrill and Garland, SC 2016).
 
 mod chunk;
-mod lane_groups;
-mod split_rows;
+pub(super) mod lane_groups;
+pub(super) mod split_rows;
 mod walk;
 
 use crate::product::reduction::{Greatest, Reducer, Reduction, Total};

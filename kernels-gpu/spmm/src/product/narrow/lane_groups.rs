@@ -6,7 +6,7 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
 /// The lanes of a nonzero: a power of two, enough for the vectors of a row of X, or all of a warp.
-pub(super) const fn lanes(features: u32, width: u32) -> u32 {
+pub(in crate::product) const fn lanes(features: u32, width: u32) -> u32 {
     let vectors = features.div_ceil(width);
     if vectors < WARP_SIZE {
         vectors.next_power_of_two()
@@ -17,7 +17,7 @@ pub(super) const fn lanes(features: u32, width: u32) -> u32 {
 
 /// A warp as groups of lanes: a group takes a nonzero, or a row, and each lane of it a vector of features.
 #[derive(Clone, Copy)]
-pub(super) struct LaneGroups {
+pub(in crate::product) struct LaneGroups {
     /// The binary logarithm of the lanes of a group.
     shift: u32,
 }
@@ -76,7 +76,7 @@ impl LaneGroups {
 
 /// The groups' parts joined, in all groups.
 #[inline(always)]
-pub(super) fn join_groups<S: Real, R: Reducer, const WIDTH: usize>(
+pub(in crate::product) fn join_groups<S: Real, R: Reducer, const WIDTH: usize>(
     groups: LaneGroups,
     part: [S; WIDTH],
 ) -> [S; WIDTH] {

@@ -21,12 +21,12 @@ use warprow_kernels_matrix::{Csr, DenseMut};
 const UNROLL: usize = 4;
 
 /// The index of a task's head.
-pub(super) fn head(task: u32) -> usize {
+pub(in crate::product) fn head(task: u32) -> usize {
     2 * task as usize
 }
 
 /// The index of a task's tail.
-pub(super) fn tail(task: u32) -> usize {
+pub(in crate::product) fn tail(task: u32) -> usize {
     2 * task as usize + 1
 }
 
@@ -37,7 +37,7 @@ pub(super) fn tail(task: u32) -> usize {
 ///
 /// The kernel's contract. All lanes of the warp call it, once, after they have stored the task's parts.
 #[inline(always)]
-pub(super) unsafe fn finish<T: Operand, R: Reducer, const WIDTH: usize>(
+pub(in crate::product) unsafe fn finish<T: Operand, R: Reducer, const WIDTH: usize>(
     (a, y): (&Csr<T::Sum>, &DenseMut<T>),
     (items, scaling): (&Items<T::Sum>, &Scaling<T::Sum>),
     groups: LaneGroups,
