@@ -47,6 +47,7 @@ impl Fields {
 
 /// Why a file has no profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("{}{}: {reason}", .path.display(), place(*.line, .field))]
 pub struct ProfileError {
     /// The file.
