@@ -19,10 +19,10 @@ use warprow_kernels_matrix::unroll;
 const DIVIDE_BLOCK: u32 = 256;
 
 /// Threads in a block of [`count_distinct`].
-const BLOCK: u32 = 1024;
+const BLOCK: u32 = 512;
 
-/// Blocks of [`count_distinct`] that a multiprocessor has room for.
-const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
+/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 40 registers.
+const BLOCKS_PER_MULTIPROCESSOR: u32 = 3;
 
 /// Columns that a lane has in flight.
 const BATCH: u32 = 4;
