@@ -19,6 +19,17 @@ pub struct MeasuredRates {
     launch_ms: Option<f64>,
 }
 
+/// The bytes per second that a copy of a GiB reads and writes together; `None` on the emulator.
+///
+/// # Errors
+///
+/// The driver's.
+pub fn copy_rate(device: &Device) -> anyhow::Result<Option<f64>> {
+    let bytes = 2 << 30;
+    let timing = Floor::of(device)?.time(bytes, Effort::of(9))?;
+    Ok(timing.map(|timing| bytes as f64 / (timing.median * 1e-3)))
+}
+
 /// Measures them.
 pub fn measure_all(device: &Device) -> anyhow::Result<MeasuredRates> {
     let floor = Floor::of(device)?;

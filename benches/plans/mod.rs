@@ -13,7 +13,7 @@
 mod candidates;
 mod communities;
 mod matrices;
-mod measured_rates;
+pub mod measured_rates;
 mod statistics;
 
 use crate::harness::exit_code::exit_code;

@@ -48,8 +48,8 @@ impl Failure {
     /// The exit code.
     fn code(&self) -> u8 {
         match self {
-            // The name of a device is input, and its absence is not.
-            Self::Library(Error::Device(DeviceError::Selector(_))) => 2,
+            // The name of a device and the file of a profile are input, and the absence of a device is not.
+            Self::Library(Error::Device(DeviceError::Selector(_) | DeviceError::Profile(_))) => 2,
             Self::Library(Error::Device(_)) => 3,
             #[cfg(feature = "bench")]
             Self::NoDevice(_) => 3,

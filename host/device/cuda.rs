@@ -24,6 +24,7 @@ mod transfers;
 use super::buffer::uses::Users;
 use super::error::{DeviceError, DriverError};
 use super::launches::reports::ModuleLoad;
+use super::profile::DeviceProfile;
 use super::properties::limits::{self, KernelLimits};
 use super::properties::{MemoryInfo, Properties};
 use super::stream::queue::Queue;
@@ -63,6 +64,13 @@ impl Cuda {
 
     pub fn properties(&self) -> &Properties {
         &self.properties
+    }
+
+    /// Takes the rates of a profile, if it is one of this GPU.
+    pub fn take_rates_of(&mut self, profile: &DeviceProfile) {
+        if profile.name == self.properties.name {
+            self.properties.rates = Some(profile.rates);
+        }
     }
 
     /// The device's own stream.

@@ -4,7 +4,7 @@ use super::buffer::uses::Users;
 use super::error::DeviceError;
 use super::launches::registers::registers_of;
 use super::launches::reports::Progress;
-use super::profile::DeviceProfile;
+use super::profile::{DeviceProfile, EMULATOR_OF};
 use super::properties::identity;
 use super::properties::limits::{self, KernelLimits};
 use super::properties::{MemoryInfo, Properties, Version};
@@ -99,7 +99,7 @@ impl EmulatorBackend {
         let emulator = Self::new(options);
         Self {
             properties: Properties {
-                name: format!("emulator of {}", profile.name),
+                name: format!("{EMULATOR_OF}{}", profile.name),
                 compute_capability: profile.compute_capability,
                 multiprocessors: hardware.multiprocessors,
                 l2_bytes: Some(hardware.l2_bytes),

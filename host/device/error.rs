@@ -1,5 +1,6 @@
 //! How a device fails, with what was wanted and what was found.
 
+use super::profile::ProfileError;
 use super::properties::Version;
 use super::properties::limits::LimitExceeded;
 use super::properties::selector::{ParseSelectorError, Selector};
@@ -12,6 +13,10 @@ pub enum DeviceError {
     /// A text, or the environment variable `WARPROW_DEVICE`, names no device.
     #[error(transparent)]
     Selector(#[from] ParseSelectorError),
+
+    /// The environment variable `WARPROW_PROFILE` names a file that has no profile.
+    #[error("WARPROW_PROFILE: {0}")]
+    Profile(#[from] ProfileError),
 
     /// A CUDA device was insisted on, and it is not there or does not serve.
     #[error("no device `{selector}`: {reason}")]

@@ -46,7 +46,7 @@ pub(crate) use fork::Fork;
 pub use launches::LaunchLog;
 pub use launches::reports::{ModuleLoad, Progress};
 pub use pinned::{PinnedBuffer, Transfer};
-pub use profile::DeviceProfile;
+pub use profile::{DeviceProfile, PROFILE_VARIABLE, ProfileError};
 pub use properties::host_memory::available_host_memory;
 pub use properties::limits::LimitExceeded;
 pub use properties::selector::{DEVICE_VARIABLE, ParseSelectorError, Selector};
@@ -114,11 +114,11 @@ use on_backend;
 
 impl Device {
     /// The device that the environment variable `WARPROW_DEVICE` names: `auto` (as when it is not set), `cuda`,
-    /// `cuda:1`, `emulator`.
+    /// `cuda:1`, `emulator`. If `WARPROW_PROFILE` names a file, it has the GPU's rates: see [`DeviceProfile`].
     ///
     /// # Errors
     ///
-    /// The variable names no device, or one that is not there.
+    /// The variable names no device, or one that is not there; the file has no profile.
     pub fn open() -> Result<Self, DeviceError> {
         Self::select(Selector::from_environment()?)
     }
@@ -127,7 +127,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NoCuda`] if it is a CUDA device that is not there or does not serve.
+    /// [`DeviceError::NoCuda`] if it is a CUDA device that is not there or does not serve; [`DeviceError::Profile`] if
+    /// `WARPROW_PROFILE` names a file without a profile.
     pub fn select(selector: Selector) -> Result<Self, DeviceError> {
         Ok(Self::select_with_reason(selector)?.0)
     }
@@ -140,18 +141,31 @@ impl Device {
     pub fn select_with_reason(
         selector: Selector,
     ) -> Result<(Self, Option<CudaUnavailable>), DeviceError> {
+        let profile = DeviceProfile::from_environment()?;
         let ordinal = match selector {
             Selector::Auto => 0,
             Selector::Cuda(ordinal) => ordinal.unwrap_or(0),
-            Selector::Emulator => return Ok((Self::default_emulator()?, None)),
+            Selector::Emulator => return Ok((Self::default_emulator(profile)?, None)),
         };
         match Self::cuda(ordinal) {
-            Ok(device) => Ok((device, None)),
+            Ok(device) => Ok((device.with_rates_of(profile), None)),
             Err(reason) if selector.insists() || cfg!(not(feature = "emulator")) => {
                 Err(DeviceError::NoCuda { selector, reason })
             }
-            Err(reason) => Ok((Self::default_emulator()?, Some(reason))),
+            Err(reason) => Ok((Self::default_emulator(profile)?, Some(reason))),
         }
+    }
+
+    /// The same with the rates of a profile, if it is one of this GPU. Nobody shares the device yet.
+    fn with_rates_of(mut self, profile: Option<DeviceProfile>) -> Self {
+        if let (Some(profile), Some(backend)) = (profile, Arc::get_mut(&mut self.backend)) {
+            match backend {
+                #[cfg(cuda)]
+                Backend::Cuda(cuda) => cuda.take_rates_of(&profile),
+                Backend::Emulator(_) => {}
+            }
+        }
+        self
     }
 
     /// The CUDA device with that ordinal, as the driver numbers those that `CUDA_VISIBLE_DEVICES` leaves.
@@ -177,12 +191,16 @@ impl Device {
     }
 
     #[cfg(feature = "emulator")]
-    fn default_emulator() -> Result<Self, DeviceError> {
-        Ok(Self::emulator(EmulatorOptions::default()))
+    fn default_emulator(profile: Option<DeviceProfile>) -> Result<Self, DeviceError> {
+        let options = EmulatorOptions::default();
+        Ok(match profile {
+            Some(profile) => Self::emulator_of(&profile, options),
+            None => Self::emulator(options),
+        })
     }
 
     #[cfg(not(feature = "emulator"))]
-    fn default_emulator() -> Result<Self, DeviceError> {
+    fn default_emulator(_profile: Option<DeviceProfile>) -> Result<Self, DeviceError> {
         Err(DeviceError::NoEmulator)
     }
 

@@ -4,12 +4,45 @@ use crate::kernels::{affine_wanted, devices_with_kernels, run_affine};
 use support::cuda;
 use warprow::device::{Device, DeviceProfile, EmulatorOptions, Hardware};
 
-fn profiles() -> [DeviceProfile; 3] {
-    [
-        DeviceProfile::a100(),
-        DeviceProfile::h100(),
-        DeviceProfile::h200(),
-    ]
+fn profiles() -> [DeviceProfile; 5] {
+    DeviceProfile::all()
+}
+
+#[test]
+fn a_profile_has_the_sizes_that_the_emulator_counts_with() {
+    for (profile, hardware) in [
+        (DeviceProfile::a100(), Hardware::A100),
+        (DeviceProfile::h100(), Hardware::H100),
+        (DeviceProfile::h200(), Hardware::H200),
+    ] {
+        assert_eq!(profile.hardware, hardware, "{}", profile.name);
+        assert_eq!(profile.rates.l1_bytes, hardware.l1_bytes);
+    }
+    let names = profiles().map(|profile| profile.name);
+    assert_eq!(
+        names,
+        names
+            .clone()
+            .map(|name| DeviceProfile::named(&name).unwrap().name)
+    );
+}
+
+#[test]
+fn the_profile_of_an_emulator_of_a_gpu_is_that_of_the_gpu() {
+    for profile in profiles() {
+        let device = Device::emulator_of(&profile, EmulatorOptions::default());
+        assert_eq!(DeviceProfile::of(&device), profile);
+    }
+    let mut other = DeviceProfile::a100();
+    other.name = "NVIDIA A10".to_owned();
+    other.hardware.multiprocessors = 72;
+    other.hardware.l2_bytes = 6 << 20;
+    other.rates.memory_bytes_per_second = 600_000_000_000;
+    let found = DeviceProfile::of(&Device::emulator_of(&other, EmulatorOptions::default()));
+    assert_eq!(
+        (&found.name, found.hardware, found.rates),
+        (&other.name, other.hardware, other.rates)
+    );
 }
 
 #[test]

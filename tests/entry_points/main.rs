@@ -59,6 +59,7 @@ const FAMILIES: [(&str, &[&str]); 10] = [
             "spmm_bin_columns",
             "spmm_count_columns",
             "spmm_count_distinct",
+            "spmm_divide_windows",
         ],
     ),
 ];

@@ -86,23 +86,43 @@ fn distinct_columns_are_counted(device: &Device, a: &CsrMatrix<f32>, there: &Dev
         .collect();
     let pattern = there.pattern();
     let order = device.upload(&Vec::from_iter(0..ROWS as u32)).unwrap();
-    let mut counts = device.uninitialized::<u32>(3 * windows as usize).unwrap();
-    let arguments = (
-        ROWS as u32,
+    let all = reuse::Windows {
+        row_ptr: pattern.row_ptr().read_only(),
+        order: order.read_only(),
+        rows: ROWS as u32,
         window_rows,
-        u32::MAX,
-        pattern.row_ptr().read_only(),
-        pattern.col_idx().read_only(),
-        order.read_only(),
-        counts.mutable(),
-    );
+        count: windows,
+        first: 0,
+    };
+    let (max_parts, max_tables) = reuse::max_parts(windows, a.nnz() as u32);
+    let mut counts = device.zeros::<u32>(2).unwrap();
+    let mut found = device.uninitialized::<u32>(4 * windows as usize).unwrap();
+    let mut parts = device.uninitialized(4 * max_parts as usize).unwrap();
+    let mut tables = device.zeros::<u32>(max_tables as usize * reuse::PARTS_TABLE_SLOTS);
+    let tables = tables.as_mut().unwrap();
     // SAFETY: row pointers and columns are those of one matrix of `ROWS` rows; `order` is a permutation of these;
-    // `counts` has three numbers for each window.
+    // `found` has four numbers for each window, `parts` for each part, and `tables` slots for each table.
     unsafe {
-        let config = reuse::launch(windows);
+        let arguments = (all, counts.mutable(), found.mutable(), parts.mutable());
+        let config = reuse::launch_divide(windows);
+        device.launch(&reuse::divide(), config, arguments).unwrap();
+        let arguments = (
+            all.row_ptr,
+            pattern.col_idx().read_only(),
+            all.order,
+            counts.read_only(),
+            parts.read_only(),
+            tables.mutable(),
+            found.mutable(),
+        );
+        let config = reuse::launch_count(max_parts, 2);
         device
             .launch(&reuse::count_distinct(), config, arguments)
             .unwrap();
     }
-    assert_eq!(counts.download().unwrap(), wanted);
+    let found = found.download().unwrap();
+    let found = found
+        .chunks_exact(4)
+        .flat_map(|window| window[..3].to_vec());
+    assert_eq!(Vec::from_iter(found), wanted);
 }

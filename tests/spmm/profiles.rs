@@ -4,7 +4,7 @@ use super::plan::assert_right;
 use support::cuda;
 use warprow::device::{Checks, Device, DeviceProfile, EmulatorOptions};
 use warprow::matrix_market::read_matrix_market;
-use warprow::{CsrMatrix, Spmm, SpmmKernel, SpmmOptions, generate};
+use warprow::{CsrMatrix, RowOrder, Spmm, SpmmKernel, SpmmOptions, generate};
 
 /// The dependency graph of the packages of a Debian release.
 fn debian() -> CsrMatrix<f32> {
@@ -12,14 +12,12 @@ fn debian() -> CsrMatrix<f32> {
     read_matrix_market(path).unwrap()
 }
 
-fn emulators() -> [Device; 3] {
-    let options = EmulatorOptions::new().checks(Checks::BoundsOnly);
-    [
-        DeviceProfile::a100(),
-        DeviceProfile::h100(),
-        DeviceProfile::h200(),
-    ]
-    .map(|profile| Device::emulator_of(&profile, options))
+fn emulator_of(profile: &DeviceProfile) -> Device {
+    Device::emulator_of(profile, EmulatorOptions::new().checks(Checks::BoundsOnly))
+}
+
+fn emulators() -> [Device; 5] {
+    DeviceProfile::all().map(|profile| emulator_of(&profile))
 }
 
 fn for_features(features: u32) -> SpmmOptions {
@@ -29,7 +27,7 @@ fn for_features(features: u32) -> SpmmOptions {
 #[test]
 fn an_emulator_of_an_h200_plans_the_blocks_that_an_h200_plans() {
     let a = debian();
-    let [.., h200] = emulators();
+    let h200 = emulator_of(&DeviceProfile::h200());
     let plan = Spmm::plan(&h200, a.view(), for_features(32)).unwrap();
     assert_eq!(plan.kernel(), SpmmKernel::Vector);
     assert_eq!(
@@ -86,5 +84,60 @@ fn plans_of_emulated_gpus_multiply() {
                 assert_right(a.view(), x.view(), &y, &plan);
             }
         }
+    }
+}
+
+/// An H200 with a slow memory and small caches, which are to small matrices what an H200's are to large ones.
+fn small_h200(l2_bytes: u64) -> Device {
+    let mut profile = DeviceProfile::h200();
+    profile.hardware.l2_bytes = l2_bytes;
+    profile.rates.memory_bytes_per_second /= 100;
+    emulator_of(&profile)
+}
+
+#[test]
+fn each_choice_of_a_plan_is_made_and_its_products_are_right() {
+    let communities = |shuffled| generate::Communities {
+        sizes: 40..=160,
+        inside: 0.85,
+        shuffled,
+    };
+    let shuffled = generate::communities(2_000, 40_000, &communities(true), 1).unwrap();
+    let together = generate::communities(2_000, 40_000, &communities(false), 1).unwrap();
+    let uniform = generate::uniform(1_000, 1_000, 40_000, 2).unwrap();
+    let long_rows = generate::uniform(520, 520, 255_000, 3).unwrap();
+    let cases: [(&CsrMatrix<f32>, u64, u32); 8] = [
+        (&shuffled, 64 << 10, 64),
+        (&together, 256 << 10, 33),
+        (&together, 64 << 10, 128),
+        (&uniform, 60 << 20, 5),
+        (&uniform, 256 << 10, 32),
+        (&uniform, 128 << 10, 32),
+        (&uniform, 64 << 10, 32),
+        (&long_rows, 60 << 20, 32),
+    ];
+    let (mut kernels, mut lanes, mut blocks, mut orders) = (vec![], vec![], vec![], vec![]);
+    for (a, l2_bytes, features) in cases {
+        let device = small_h200(l2_bytes);
+        let plan = Spmm::plan(&device, a.view(), for_features(features).runs(1_000)).unwrap();
+        kernels.push(plan.kernel());
+        lanes.extend(plan.lanes(features));
+        blocks.push(plan.column_blocks());
+        orders.push(plan.order());
+        let x = generate::dense::<f32>(a.cols(), features as usize, 3).unwrap();
+        let y = plan.multiply(x.view()).unwrap();
+        assert_right(a.view(), x.view(), &y, &plan);
+    }
+    for kernel in [SpmmKernel::Vector, SpmmKernel::InStep, SpmmKernel::Narrow] {
+        assert!(kernels.contains(&kernel), "{kernel:?} of {kernels:?}");
+    }
+    for count in [8, 16, 32] {
+        assert!(lanes.contains(&count), "{count} of {lanes:?}");
+    }
+    for count in [1, 2, 4] {
+        assert!(blocks.contains(&count), "{count} of {blocks:?}");
+    }
+    for order in [RowOrder::Given, RowOrder::Clustered] {
+        assert!(orders.contains(&order), "{order:?} of {orders:?}");
     }
 }

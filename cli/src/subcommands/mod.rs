@@ -9,3 +9,5 @@ pub mod info;
 pub mod new;
 pub mod spgemm;
 pub mod spmm;
+#[cfg(feature = "bench")]
+pub mod tune;

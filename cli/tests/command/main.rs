@@ -4,6 +4,8 @@ mod files;
 mod project;
 #[cfg(target_os = "linux")]
 mod surroundings;
+#[cfg(feature = "bench")]
+mod tune;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

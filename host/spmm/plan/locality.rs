@@ -3,13 +3,14 @@
 //! Nonzeros of one column read the same row of X. A cache that holds the rows of X of the columns with the most
 //! nonzeros serves the nonzeros in these columns ([`ColumnProfile`]). If rows that run at the same time share
 //! columns, it serves more ([`distinct_share`], [`Localities`]); both are measured on a sample of the rows, see
-//! [`reuse`].
+//! [`row_windows`](super::row_windows).
 
+use super::row_windows::windows;
 use crate::csr::DevicePattern;
-use crate::device::{Device, DeviceBuffer, optional_pointer};
+use crate::device::{Device, DeviceBuffer};
 use crate::operand::OperandError;
 use warprow_kernels::spmm::plan::columns::{self, BINS};
-use warprow_kernels::spmm::plan::reuse::{self, MAX_WINDOW_ROWS};
+use warprow_kernels::spmm::plan::reuse::{MAX_WINDOW_ROWS, sampled_one_in};
 
 /// Rows that a multiprocessor works on at the same time.
 pub const NEIGHBOURS: u32 = 64;
@@ -182,7 +183,7 @@ impl Localities {
         let locality = |kind: usize| {
             let (mut counted, mut distinct) = (0.0, 0.0);
             for window in found.get(kind).into_iter().flatten() {
-                let one_of = f64::from(reuse::sampled_one_in(window.nonzeros));
+                let one_of = f64::from(sampled_one_in(window.nonzeros));
                 counted += one_of * f64::from(window.counted);
                 distinct += one_of * f64::from(window.distinct);
             }
@@ -200,63 +201,6 @@ impl Localities {
             far: locality(2),
         })
     }
-}
-
-/// Consecutive rows, and what was counted of them.
-#[derive(Clone, Copy)]
-struct RowWindow {
-    nonzeros: u32,
-    /// The nonzeros in the sample of the columns.
-    counted: u32,
-    /// The distinct columns in the sample.
-    distinct: u32,
-}
-
-/// For each kind a number of rows and a maximum number of windows: windows of so many rows in `order`, or in the
-/// matrix's own.
-fn windows(
-    a: &DevicePattern,
-    kinds: &[(u32, u32)],
-    order: Option<&DeviceBuffer<u32>>,
-) -> Result<Vec<Vec<RowWindow>>, OperandError> {
-    if a.nonzeros() == 0 {
-        return Ok(vec![]);
-    }
-    let counts: Vec<u32> = kinds
-        .iter()
-        .map(|&(rows, most)| a.rows.div_ceil(rows).min(most))
-        .collect();
-    let all: usize = counts.iter().map(|&count| count as usize).sum();
-    let mut found = a.device().uninitialized::<u32>(3 * all)?;
-    let mut first = 0;
-    for (&(rows, _), &count) in kinds.iter().zip(&counts) {
-        let (row_ptr, col_idx) = (a.row_ptr.read_only(), a.col_idx.read_only());
-        let arguments = (
-            a.rows,
-            rows,
-            u32::MAX,
-            row_ptr,
-            col_idx,
-            optional_pointer(order),
-            found.mutable().offset(3 * first),
-        );
-        // SAFETY: row pointers and columns are those of one matrix, which has a nonzero and so a row; columns are below
-        // `a.cols`, so none is `u32::MAX`; `order` is a permutation of the rows; `found` has three numbers for each
-        // window.
-        unsafe {
-            a.device()
-                .launch(&reuse::count_distinct(), reuse::launch(count), arguments)?
-        };
-        first += count as usize;
-    }
-    let numbers = found.download()?;
-    let mut windows = numbers.chunks_exact(3).map(|window| RowWindow {
-        nonzeros: window[0],
-        counted: window[1],
-        distinct: window[2],
-    });
-    let of_kind = |&count: &u32| windows.by_ref().take(count as usize).collect();
-    Ok(counts.iter().map(of_kind).collect())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod cost_model;
 pub mod locality;
 pub mod order;
 pub mod row_keys;
+pub mod row_windows;
 pub mod search;
 pub mod statistics;
 

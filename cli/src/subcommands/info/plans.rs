@@ -16,7 +16,7 @@ const MOST_EMULATED_PRODUCTS: u64 = 1 << 22;
 /// Nonzeros up to which the emulator plans a product.
 const MOST_EMULATED_NONZEROS: usize = 1 << 22;
 
-/// Plans the products. Without a GPU, the emulator makes the plans of an H200.
+/// Plans the products. Without a GPU and a profile, the emulator makes the plans of an H200.
 pub fn show(
     a: &CsrMatrix<f32>,
     found: &Statistics,
@@ -26,7 +26,7 @@ pub fn show(
 ) -> Result<()> {
     let (device, _) = Device::select_with_reason(global.selector()?)?;
     let emulated = device.is_emulator();
-    let device = match emulated {
+    let device = match emulated && device.properties().rates.is_none() {
         true => Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default()),
         false => device,
     };

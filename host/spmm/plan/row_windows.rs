@@ -1,0 +1,160 @@
+//! Windows: consecutive rows of a matrix, whose nonzeros and distinct columns are counted on the device. See [`reuse`].
+
+use crate::csr::DevicePattern;
+use crate::device::{DeviceBuffer, optional_pointer};
+use crate::operand::OperandError;
+use warprow_kernels::spmm::plan::reuse::{self, PARTS_TABLE_SLOTS, Windows};
+
+/// Consecutive rows, and what was counted of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowWindow {
+    /// The nonzeros; of a row at most 2^22.
+    pub nonzeros: u32,
+    /// The nonzeros in the sample of the columns.
+    pub counted: u32,
+    /// The distinct columns in the sample.
+    pub distinct: u32,
+}
+
+/// For each kind a number of rows and a maximum number of windows: windows of so many rows in `order`, or in the
+/// matrix's own. It waits for the device.
+pub fn windows(
+    a: &DevicePattern,
+    kinds: &[(u32, u32)],
+    order: Option<&DeviceBuffer<u32>>,
+) -> Result<Vec<Vec<RowWindow>>, OperandError> {
+    if a.nonzeros() == 0 {
+        return Ok(vec![]);
+    }
+    let device = a.device();
+    let of_kind = |&(rows, most): &(u32, u32)| a.rows.div_ceil(rows).min(most);
+    let counts: Vec<u32> = kinds.iter().map(of_kind).collect();
+    let limits = counts
+        .iter()
+        .map(|&count| reuse::max_parts(count, a.nonzeros()));
+    let (mut max_parts, mut max_tables) = (0_u32, 0_usize);
+    for (parts, tables) in limits {
+        max_parts = max_parts.saturating_add(parts);
+        max_tables += tables as usize;
+    }
+    let all: usize = counts.iter().map(|&count| count as usize).sum();
+    let mut found = device.uninitialized::<u32>(4 * all)?;
+    let mut parts = device.uninitialized::<u32>(4 * max_parts as usize)?;
+    let mut part_counts = device.zeros::<u32>(2)?;
+    let mut tables = device.zeros::<u32>(max_tables * PARTS_TABLE_SLOTS)?;
+    let (row_ptr, order) = (a.row_ptr.read_only(), optional_pointer(order));
+    let mut first = 0;
+    for (&(window_rows, _), &count) in kinds.iter().zip(&counts) {
+        let windows = Windows {
+            row_ptr,
+            order,
+            rows: a.rows,
+            window_rows,
+            count,
+            first,
+        };
+        let config = reuse::launch_divide(count);
+        let arguments = (
+            windows,
+            part_counts.mutable(),
+            found.mutable(),
+            parts.mutable(),
+        );
+        // SAFETY: row pointers are those of the matrix, which has a nonzero and so a row; `order` is a permutation of
+        // the rows; `found` has four numbers for each window, `parts` for the maximum number of parts.
+        unsafe { device.launch(&reuse::divide(), config, arguments)? };
+        first += count;
+    }
+    let config = reuse::launch_count(max_parts, device.properties().multiprocessors);
+    let arguments = (
+        row_ptr,
+        a.col_idx.read_only(),
+        order,
+        part_counts.read_only(),
+        parts.read_only(),
+        tables.mutable(),
+        found.mutable(),
+    );
+    // SAFETY: the launches before have written windows and parts of the matrix's rows in `order`; columns are below
+    // `a.cols`, so none is `u32::MAX`; `tables` has zeros for the maximum number of windows in several parts.
+    unsafe { device.launch(&reuse::count_distinct(), config, arguments)? };
+    let numbers = found.download()?;
+    let mut windows = numbers.chunks_exact(4).map(|window| RowWindow {
+        nonzeros: window[0],
+        counted: window[1],
+        distinct: window[2],
+    });
+    let of_kind = |&count: &u32| windows.by_ref().take(count as usize).collect();
+    Ok(counts.iter().map(of_kind).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::csr::DeviceCsr;
+    use crate::device::{Device, EmulatorOptions};
+    use crate::generate;
+    use sprs::CsMatI;
+    use std::collections::HashSet;
+
+    /// The hash of a column, and one of how many columns counts, as the kernel has them.
+    fn is_sampled(column: u32, nonzeros: u32) -> bool {
+        let mut hash = column;
+        hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+        hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+        (hash ^ (hash >> 16)) <= u32::MAX / reuse::sampled_one_in(nonzeros)
+    }
+
+    fn on_the_host(a: &CsMatI<f32, u32, u32>, window_rows: usize, order: &[u32]) -> Vec<RowWindow> {
+        let window = |rows: &[u32]| {
+            let columns = rows.iter().flat_map(|&row| {
+                let row = a.outer_view(row as usize).unwrap();
+                row.indices().to_vec()
+            });
+            let columns: Vec<u32> = columns.collect();
+            let nonzeros = columns.len() as u32;
+            let sampled = columns
+                .into_iter()
+                .filter(|&column| is_sampled(column, nonzeros));
+            let sampled: Vec<u32> = sampled.collect();
+            RowWindow {
+                nonzeros,
+                counted: sampled.len() as u32,
+                distinct: HashSet::<u32>::from_iter(sampled).len() as u32,
+            }
+        };
+        order.chunks(window_rows).map(window).collect()
+    }
+
+    #[test]
+    fn windows_in_several_parts_are_counted_like_windows_in_one() {
+        // 70,000 nonzeros in 301 rows: a window of all has five parts, one of 64 rows one part; with two rows of
+        // 20,000 nonzeros some of them have two.
+        let few = generate::uniform::<f32>(299, 50_000, 30_000, 1).unwrap();
+        let hubs = generate::uniform::<f32>(2, 50_000, 40_000, 2).unwrap();
+        let a = sprs::vstack(&[few.view(), hubs.view()]);
+        let device = Device::emulator(EmulatorOptions::default());
+        let there = DeviceCsr::upload(&device, a.view()).unwrap();
+        let given: Vec<u32> = (0..301).collect();
+        let other: Vec<u32> = (0..301).map(|place| place * 97 % 301).collect();
+        let uploaded = device.upload(&other).unwrap();
+        for (order, uploaded) in [(&given, None), (&other, Some(&uploaded))] {
+            let kinds = [(8, 1000), (64, 1000), (1024, 128)];
+            let found = windows(there.pattern(), &kinds, uploaded).unwrap();
+            for (kind, found) in kinds.iter().zip(found) {
+                let wanted = on_the_host(&a, kind.0 as usize, order);
+                assert_eq!(found, wanted, "{} rows", kind.0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_matrix_without_nonzeros_has_no_windows() {
+        let device = Device::emulator(EmulatorOptions::default());
+        for shape in [(0, 0), (0, 5), (5, 0), (5, 5)] {
+            let a = DeviceCsr::upload(&device, CsMatI::<f32, u32, u32>::zero(shape).view());
+            let found = windows(a.unwrap().pattern(), &[(8, 4)], None).unwrap();
+            assert!(found.is_empty(), "{shape:?}");
+        }
+    }
+}
