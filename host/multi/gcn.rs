@@ -205,9 +205,10 @@ impl<T: GcnElement> Gcn<T> {
             }));
         }
         let input = PartedDense::new(&self.devices, self.features, &self.own_shapes)?;
-        self.devices.each(|number| {
-            let own = self.layout.halos()[number].own();
-            let rows = rows_of(&x, &self.layout, own);
+        let halos = self.layout.halos().iter();
+        let rows = halos.map(|halo| rows_of(&x, &self.layout, halo.own()));
+        let rows: Vec<_> = rows.collect();
+        self.devices.each_with(rows, |number, rows| {
             input.part(number).copy_from_slice(&rows)
         })?;
         Ok(input)

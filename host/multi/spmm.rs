@@ -11,7 +11,8 @@ use crate::operand::OperandError;
 use crate::setters::setters;
 use crate::spmm::{SpmmElement, SpmmError, SpmmOptions};
 use cuda_std::element::Element;
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, ArrayViewMut1};
+use rayon::prelude::*;
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::fmt;
@@ -166,9 +167,10 @@ impl<E: SpmmElement> Spmm<E> {
     pub fn upload(&self, x: ArrayView2<'_, E>) -> Result<PartedDense<E>, SpmmError> {
         let parted = self.operand(x.ncols())?;
         self.check_x(&x)?;
-        self.devices.each(|number| {
-            let own = self.layout.halos()[number].own();
-            let rows = rows_of(&x, &self.layout, own);
+        let halos = self.layout.halos().iter();
+        let rows = halos.map(|halo| rows_of(&x, &self.layout, halo.own()));
+        let rows: Vec<Cow<'_, [E]>> = rows.collect();
+        self.devices.each_with(rows, |number, rows| {
             let start = parted.own_start(number);
             (parted.part(number).slice_mut(start..start + rows.len())?).copy_from_slice(&rows)
         })?;
@@ -265,14 +267,17 @@ impl<E: SpmmElement> Spmm<E> {
     pub fn multiply(&self, x: ArrayView2<'_, E>) -> Result<Array2<E>, SpmmError> {
         let parted = self.operand(x.ncols())?;
         self.check_x(&x)?;
-        self.devices.each(|number| {
-            let rows = self.layout.halos()[number].global();
-            let local = self.layout.halos()[number].local_len();
-            let mut elements = Vec::with_capacity(local * x.ncols());
-            for row in rows {
-                copy_row(&x, self.layout.original_x_row(row as usize), &mut elements);
-            }
-            parted.part(number).copy_from_slice(&elements)
+        let rows = self.layout.halos().iter().map(|halo| {
+            let rows: Vec<u32> = halo.global().collect();
+            let rows = rows.par_iter();
+            collected(
+                &x,
+                rows.map(|&row| self.layout.original_x_row(row as usize)),
+            )
+        });
+        let rows: Vec<Vec<E>> = rows.collect();
+        self.devices.each_with(rows, |number, rows| {
+            parted.part(number).copy_from_slice(&rows)
         })?;
         let mut y = self.result(x.ncols())?;
         self.compute(&parted, &mut y)?;
@@ -292,7 +297,7 @@ impl<E: SpmmElement> Spmm<E> {
 }
 
 /// Neighbouring rows of X, in the layout's order: X's own memory if they are neighbours there.
-pub(super) fn rows_of<'x, E: Element>(
+pub(super) fn rows_of<'x, E: Element + Default>(
     x: &'x ArrayView2<'_, E>,
     layout: &Layout,
     rows: Range<usize>,
@@ -302,20 +307,21 @@ pub(super) fn rows_of<'x, E: Element>(
     {
         return elements[rows.start * x.ncols()..rows.end * x.ncols()].into();
     }
-    let mut elements = Vec::with_capacity(rows.len() * x.ncols());
-    for row in rows {
-        copy_row(x, layout.original_x_row(row), &mut elements);
-    }
-    elements.into()
+    let rows = rows.into_par_iter();
+    collected(x, rows.map(|row| layout.original_x_row(row))).into()
 }
 
-/// Adds a row of X to `to`.
-fn copy_row<E: Element>(x: &ArrayView2<'_, E>, row: usize, to: &mut Vec<E>) {
-    let row = x.row(row);
-    match row.as_slice() {
-        Some(row) => to.extend_from_slice(row),
-        None => to.extend(row),
-    }
+/// These rows of X, one after the other.
+fn collected<E: Element + Default>(
+    x: &ArrayView2<'_, E>,
+    rows: impl IndexedParallelIterator<Item = usize>,
+) -> Vec<E> {
+    let mut elements = vec![E::default(); rows.len() * x.ncols()];
+    let targets = elements.par_chunks_mut(x.ncols().max(1));
+    targets.zip(rows).for_each(|(target, row)| {
+        ArrayViewMut1::from(target).assign(&x.row(row));
+    });
+    elements
 }
 
 /// The local rows of X on each device.
