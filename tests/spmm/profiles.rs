@@ -4,7 +4,7 @@ use super::plan::assert_right;
 use support::cuda;
 use warprow::device::{Checks, Device, DeviceProfile, EmulatorOptions};
 use warprow::matrix_market::read_matrix_market;
-use warprow::{CsrMatrix, RowOrder, Spmm, SpmmKernel, SpmmOptions, generate};
+use warprow::{CsrMatrix, Spmm, SpmmKernel, SpmmOptions, generate};
 
 /// The dependency graph of the packages of a Debian release.
 fn debian() -> CsrMatrix<f32> {
@@ -96,7 +96,7 @@ fn small_h200(l2_bytes: u64) -> Device {
 }
 
 #[test]
-fn each_choice_of_a_plan_is_made_and_its_products_are_right() {
+fn each_kernel_that_plans_choose_from_is_chosen_and_its_products_are_right() {
     let communities = |shuffled| generate::Communities {
         sizes: 40..=160,
         inside: 0.85,
@@ -116,28 +116,16 @@ fn each_choice_of_a_plan_is_made_and_its_products_are_right() {
         (&uniform, 64 << 10, 32),
         (&long_rows, 60 << 20, 32),
     ];
-    let (mut kernels, mut lanes, mut blocks, mut orders) = (vec![], vec![], vec![], vec![]);
+    let mut kernels = vec![];
     for (a, l2_bytes, features) in cases {
         let device = small_h200(l2_bytes);
         let plan = Spmm::plan(&device, a.view(), for_features(features).runs(1_000)).unwrap();
         kernels.push(plan.kernel());
-        lanes.extend(plan.lanes(features));
-        blocks.push(plan.column_blocks());
-        orders.push(plan.order());
         let x = generate::dense::<f32>(a.cols(), features as usize, 3).unwrap();
         let y = plan.multiply(x.view()).unwrap();
         assert_right(a.view(), x.view(), &y, &plan);
     }
     for kernel in [SpmmKernel::Vector, SpmmKernel::InStep, SpmmKernel::Narrow] {
         assert!(kernels.contains(&kernel), "{kernel:?} of {kernels:?}");
-    }
-    for count in [8, 16, 32] {
-        assert!(lanes.contains(&count), "{count} of {lanes:?}");
-    }
-    for count in [1, 2, 4] {
-        assert!(blocks.contains(&count), "{count} of {blocks:?}");
-    }
-    for order in [RowOrder::Given, RowOrder::Clustered] {
-        assert!(orders.contains(&order), "{order:?} of {orders:?}");
     }
 }

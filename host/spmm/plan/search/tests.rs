@@ -4,7 +4,6 @@ use super::*;
 use crate::device::{Device, DeviceProfile, EmulatorOptions};
 use crate::spmm::options::SpmmTuning;
 use crate::spmm::plan::locality::ColumnProfile;
-use std::collections::BTreeSet;
 use warprow_kernels::spmm::Reduction;
 
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.
@@ -21,11 +20,7 @@ fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
 }
 
 fn search(statistics: Statistics, options: SpmmOptions) -> Search {
-    search_on(&DeviceProfile::h200(), statistics, options)
-}
-
-fn search_on(profile: &DeviceProfile, statistics: Statistics, options: SpmmOptions) -> Search {
-    let device = Device::emulator_of(profile, EmulatorOptions::default());
+    let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
     let model = CostModel::of(&device).unwrap();
     let kernel = options.tuning.kernel;
     Search::of::<f32>(model, statistics, kernel, options)
@@ -55,38 +50,6 @@ fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
     ] {
         let found = chosen(even(rows, mean_row, locality), features(wide));
         assert_eq!(found, wanted, "{rows} rows of {mean_row}, {wide} features");
-    }
-}
-
-#[test]
-fn each_choice_is_made_for_some_matrix_on_every_gpu_with_a_profile() {
-    for profile in DeviceProfile::all() {
-        let (mut kernels, mut lanes) = (BTreeSet::new(), BTreeSet::new());
-        let (mut blocks, mut may_order) = (BTreeSet::new(), BTreeSet::new());
-        for rows in [8_000, 60_000, 400_000, 3_000_000] {
-            for mean_row in [4, 20, 60, 200, 500] {
-                for locality in [Localities::NONE, BEST_CLUSTERS] {
-                    for wide in [1, 8, 32, 33, 64, 128, 256] {
-                        let a = even(rows, mean_row, locality);
-                        let search = search_on(&profile, a, features(wide));
-                        let candidate = search.choose().candidate;
-                        kernels.insert(candidate.kernel.name());
-                        if candidate.kernel == SpmmKernel::Vector {
-                            lanes.insert(candidate.lanes);
-                        }
-                        blocks.insert(candidate.blocks);
-                        may_order.insert(search.order_may_pay());
-                    }
-                }
-            }
-        }
-        let name = &profile.name;
-        let wanted = [SpmmKernel::Vector, SpmmKernel::InStep, SpmmKernel::Narrow];
-        let wanted = BTreeSet::from(wanted.map(SpmmKernel::name));
-        assert_eq!(kernels, wanted, "{name}");
-        assert_eq!(lanes, BTreeSet::from([8, 16, 32]), "{name}");
-        assert_eq!(blocks, BTreeSet::from([1, 2, 4, 8, 16]), "{name}");
-        assert_eq!(may_order, BTreeSet::from([false, true]), "{name}");
     }
 }
 
