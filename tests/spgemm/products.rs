@@ -211,7 +211,7 @@ fn banded_and_blocked_matrices_are_right() {
 fn a_skewed_graph_verifies_in_both_types() {
     let a = generate::rmat::<f32>(600, 4000, SKEWED, 3).unwrap();
     assert_right(&a, &a);
-    let a = generate::rmat::<f64>(400, 2500, SKEWED, 3).unwrap();
+    let a = generate::rmat::<f64>(600, 4000, SKEWED, 3).unwrap();
     assert_right(&a, &a);
 }
 
