@@ -10,7 +10,7 @@ use warprow::{CsrMatrix, DeviceCsr, Error, Spgemm, SpgemmOptions, Spmm, SpmmOpti
 /// The dependency graph of the packages of a Debian release (see data/README.md).
 const MATRIX: (&str, &[u8]) = (
     "debian-bookworm-depends.mtx.gz",
-    include_bytes!("../../data/debian-bookworm-depends.mtx.gz"),
+    include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
 );
 
 /// Columns of X.

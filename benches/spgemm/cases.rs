@@ -78,7 +78,7 @@ pub const CASES: &[Case] = &[
 
 const PACKAGES: (&str, &[u8]) = (
     "data/debian-bookworm-depends.mtx.gz",
-    include_bytes!("../../data/debian-bookworm-depends.mtx.gz"),
+    include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
 );
 
 impl Case {

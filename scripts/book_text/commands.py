@@ -35,24 +35,25 @@ MASKS = [
     (re.compile(r"\bin \d+(\.\d+)?s\b"), "TIME"),
     (re.compile(r"\bgreatest error .*"), "ERROR"),
 ]
+EXAMPLE = re.compile(r"\bcargo run --release --example (\w+)(?: --(?= ))?")
 PICTURE = re.compile(r"\bbook/chapters/pictures/[\w-]+\.svg\b")
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 SECONDS = 600
 
 
-def renewed(root, chapter, text, update):
+def renewed(root, chapter, text, update, programs=None):
     """The text with the output of its commands, where that differs in more than times."""
-    return BLOCK.sub(lambda match: block(root, match["marks"], match["body"], update), text)
+    return BLOCK.sub(lambda match: block(root, match["marks"], match["body"], update, programs), text)
 
 
-def block(root, marks, body, update):
+def block(root, marks, body, update, programs):
     fails = "<!-- fails -->" in marks
     keep = re.search(r"<!-- keep: (.*) -->", marks)
     within = re.search(r"<!-- within: (\d+) % -->", marks)
     percent = int(within[1]) if within else 0
     found = []
     for command in commands(body):
-        output = run_and_compare_pictures(root, command, fails, update)
+        output = run_and_compare_pictures(root, command, fails, update, programs)
         if keep:
             output = only(output, re.compile(keep[1]))
         found += [*("$ " + command).split("\n"), *output]
@@ -76,11 +77,11 @@ def commands(body):
     return found
 
 
-def run_and_compare_pictures(root, command, fails, update):
+def run_and_compare_pictures(root, command, fails, update, programs):
     """The lines that a command prints. If it changes a picture, that is a fault, unless it may update pictures."""
     pictures = [root / path for path in PICTURE.findall(command)]
     before = [path.read_bytes() if path.exists() else None for path in pictures]
-    output = run(root, command, fails)
+    output = run(root, with_programs(command, programs), fails)
     for path, content in zip(pictures, before):
         if not path.exists():
             raise Fault(f"`{command}` writes no {path.relative_to(root)}")
@@ -91,6 +92,11 @@ def run_and_compare_pictures(root, command, fails, update):
                 path.write_bytes(content)
             raise Fault(f"`{command}`: {path.relative_to(root)} is out of date; run scripts/book --update")
     return output
+
+
+def with_programs(command, programs):
+    """The command that runs the example in the folder `programs`, where cargo would build it first."""
+    return EXAMPLE.sub(lambda found: str(programs / found[1]), command) if programs else command
 
 
 def run(root, command, fails):

@@ -104,6 +104,16 @@ class Commands(unittest.TestCase):
             self.assertEqual(picture.read_text(), "new\n")
             self.assertEqual(commands.renewed(root, root / "c.md", text, update=False), text)
 
+    def test_a_program_that_is_built_already_replaces_cargo(self):
+        wanted = {
+            "cargo run --release --example gcn": "bin/gcn",
+            "cargo run --release --example book -- sum --lanes 4 -- x": "bin/book sum --lanes 4 -- x",
+            "unzip -p a.zip b": "unzip -p a.zip b",
+        }
+        for command, replaced in wanted.items():
+            self.assertEqual(commands.with_programs(command, Path("bin")), replaced)
+            self.assertEqual(commands.with_programs(command, None), command)
+
     def test_numbers_may_differ_within_a_limit_and_nothing_else_may(self):
         def text(line):
             return f"<!-- within: 10 % -->\n```console\n$ echo 'rows_2   1,000  0.05'\n{line}\n```\n"

@@ -11,8 +11,8 @@ use warprow::{
     SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16, generate, reference, spgemm,
 };
 
-const ROWS: u32 = 180;
-const COLS: u32 = 150;
+const ROWS: u32 = 110;
+const COLS: u32 = 90;
 const FEATURES: usize = 20;
 
 /// Every way in which a plan reorders nonzeros or changes values, alone and with others.
@@ -52,8 +52,8 @@ fn all_options<E: SpmmElement>() -> Vec<SpmmOptions> {
 
 /// A matrix with a long row and empty ones, and other values for its nonzeros.
 fn matrices<V: Scalar>() -> [CsrMatrix<V>; 2] {
-    let few = generate::uniform::<f64>(ROWS - 1, COLS, 900, 3).unwrap();
-    let one = generate::uniform::<f64>(1, COLS, 140, 4).unwrap();
+    let few = generate::uniform::<f64>(ROWS - 1, COLS, 500, 3).unwrap();
+    let one = generate::uniform::<f64>(1, COLS, 85, 4).unwrap();
     let a = sprs::vstack(&[few.view(), one.view()]);
     let other = (0..a.nnz()).map(|k| V::from_f64((k % 61) as f64 / 16.0 - 1.75));
     let structure = (a.indptr().raw_storage().to_vec(), a.indices().to_vec());

@@ -93,14 +93,14 @@ fn every_number_of_features_around_a_tile_is_exact() {
 
 #[test]
 fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
-    let mut rows: Vec<Vec<u32>> = (0..150).map(|i| (0..(i * 7) % 23).collect()).collect();
-    rows[3] = (0..2000).collect();
+    let mut rows: Vec<Vec<u32>> = (0..100).map(|i| (0..(i * 7) % 23).collect()).collect();
+    rows[3] = (0..700).collect();
     rows[4] = (0..64).collect();
-    rows[149] = (5..700).collect();
-    let short = whole(&rows, 2000);
+    rows[99] = (5..300).collect();
+    let short = whole(&rows, 700);
     // Many short rows among some long ones, and long rows throughout.
-    let dense: Vec<Vec<u32>> = (0..40).map(|i| (0..(i * 37) % 191).collect()).collect();
-    let long = whole(&dense, 2000);
+    let dense: Vec<Vec<u32>> = (0..24).map(|i| (0..(i * 37) % 191).collect()).collect();
+    let long = whole(&dense, 700);
     assert!(short.nnz() < 32 * short.rows() && long.nnz() > 32 * long.rows());
     for (a, features) in [
         (&short, 4),
@@ -109,7 +109,7 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
         (&long, 32),
         (&long, 7),
     ] {
-        let x = whole_dense(2000, features);
+        let x = whole_dense(700, features);
         let expected = reference::spmm(a.view(), x.view());
         for device in support::devices() {
             for &kernel in SpmmKernel::ALL {

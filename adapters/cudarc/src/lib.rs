@@ -17,6 +17,7 @@
 //!     Ok(())
 //! })?;
 //! let y = stream.clone_dtoh(&y)?; // after the product
+//! println!("{:?}", &y[..32]);
 //! # Ok(())
 //! # }
 //! ```

@@ -35,7 +35,7 @@ impl Matrix {
             Some(path) if path.as_os_str() == "hubs" => hubs()?,
             Some(path) => read_matrix_market(path)?,
             None => parse_matrix_market(
-                &include_bytes!("../../../data/debian-bookworm-depends.mtx.gz")[..],
+                &include_bytes!("../data/debian-bookworm-depends.mtx.gz")[..],
                 "data/debian-bookworm-depends.mtx.gz",
             )?,
         })

@@ -111,9 +111,9 @@ fn the_kernel_of_the_first_block_of_columns_agrees_with_that_of_the_further_ones
 
 /// A row that 16-step tasks split into many parts, short rows and empty ones.
 fn matrix<E: SpmmElement>() -> CsrMatrix<E> {
-    let mut rows: Vec<Vec<u32>> = (0..40).map(|row| (0..(row * 7) % 13).collect()).collect();
-    rows[11] = (0..300).collect();
-    whole(&rows, 300)
+    let mut rows: Vec<Vec<u32>> = (0..24).map(|row| (0..(row * 7) % 13).collect()).collect();
+    rows[11] = (0..150).collect();
+    whole(&rows, 150)
 }
 
 /// A plan's product with each epilogue that it can have is exact; the entry points that ran are added to `ran`.
@@ -125,8 +125,8 @@ fn run_each_ending<E: SpmmElement>(
 ) {
     let a = matrix::<E>();
     let (x, y) = (
-        whole_dense::<E>(300, features),
-        whole_dense::<E>(40, features),
+        whole_dense::<E>(a.cols(), features),
+        whole_dense::<E>(a.rows(), features),
     );
     let plan = Spmm::plan(device, a.view(), options).unwrap();
     let width = features as u32;
