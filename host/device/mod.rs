@@ -20,6 +20,7 @@ mod allocations;
 mod buffer;
 #[cfg(cuda)]
 mod cuda;
+mod device_of_profile;
 #[cfg_attr(
     not(feature = "emulator"),
     allow(dead_code, reason = "nothing opens an emulator")

@@ -1,13 +1,12 @@
 //! The figures of a GPU, with which an emulator makes the plans that this GPU would get.
 
+mod error;
 mod file;
 
-pub use file::ProfileError;
+pub use error::ProfileError;
 
-use super::emulator::EmulatorBackend;
 use super::properties::{DeviceRates, Version};
-use super::{Backend, Device};
-use simt::{Hardware, Options as EmulatorOptions};
+use simt::Hardware;
 use std::path::Path;
 
 /// The environment variable that names the file of a profile.
@@ -18,12 +17,12 @@ pub(super) const EMULATOR_OF: &str = "emulator of ";
 
 /// A GPU's figures that plans and models depend on.
 ///
-/// An [emulator of it](Device::emulator_of) makes the GPU's plans: the same kernels, grids and tasks. An emulator
-/// without a profile knows no caches and takes the host's cores for multiprocessors.
+/// An [emulator of it](super::Device::emulator_of) makes the GPU's plans: the same kernels, grids and tasks. An
+/// emulator without a profile knows no caches and takes the host's cores for multiprocessors.
 ///
 /// Profiles of five GPUs are in the library; others are [read](Self::read) from files. If the environment variable
-/// `WARPROW_PROFILE` names one, [`Device::open`] and [`Device::select`] open an emulator of its GPU, or plan for a GPU of
-/// that name by its rates.
+/// `WARPROW_PROFILE` names one, [`Device::open`](super::Device::open) and [`Device::select`](super::Device::select)
+/// open an emulator of its GPU, or plan for a GPU of that name by its rates.
 ///
 /// ```
 /// use warprow::device::{Device, DeviceProfile, EmulatorOptions};
@@ -116,34 +115,6 @@ impl DeviceProfile {
         path.map(Self::read).transpose()
     }
 
-    /// The profile of the GPU of a device: that of its name, or that of a GPU of its generation with the figures that the
-    /// device tells. Of an emulator of no certain GPU it is the H200's, with another name.
-    #[must_use]
-    pub fn of(device: &Device) -> Self {
-        let found = device.properties();
-        let name = found.name.strip_prefix(EMULATOR_OF).unwrap_or(&found.name);
-        let mut profile = Self::named(name).unwrap_or_else(|| {
-            let is_alike =
-                |profile: &Self| profile.compute_capability.major == found.compute_capability.major;
-            let alike = Self::all().into_iter().rev().find(is_alike);
-            Self {
-                name: name.to_owned(),
-                source:
-                    "Sizes as the driver reports them, and those of a GPU of the same generation."
-                        .to_owned(),
-                compute_capability: found.compute_capability,
-                ..alike.unwrap_or_else(Self::h200)
-            }
-        });
-        if let (Some(rates), Some(l2_bytes)) = (found.rates, found.l2_bytes) {
-            profile.rates = rates;
-            profile.hardware.multiprocessors = found.multiprocessors;
-            profile.hardware.l1_bytes = rates.l1_bytes;
-            profile.hardware.l2_bytes = l2_bytes;
-        }
-        profile
-    }
-
     /// Maximum bytes of shared memory of a block, static and dynamic together.
     #[must_use]
     pub fn max_shared_bytes_per_block(&self) -> u32 {
@@ -153,13 +124,5 @@ impl DeviceProfile {
             ..
         } = self.hardware;
         shared_bytes.saturating_sub(reserved_shared_bytes)
-    }
-}
-
-impl Device {
-    /// An emulator that makes the plans of a certain GPU, with its own memory.
-    pub fn emulator_of(profile: &DeviceProfile, options: EmulatorOptions) -> Self {
-        let emulator = EmulatorBackend::of(profile, options);
-        Self::new(Backend::Emulator(Box::new(emulator)))
     }
 }

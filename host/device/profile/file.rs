@@ -1,10 +1,10 @@
 //! The file of a profile: JSON, with the unit of a number in the name of its field.
 
-use super::DeviceProfile;
+use super::{DeviceProfile, ProfileError};
 use crate::device::properties::{DeviceRates, Version};
 use serde::{Deserialize, Serialize};
 use simt::Hardware;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The fields of a file.
 #[derive(Serialize, Deserialize)]
@@ -43,27 +43,6 @@ impl Fields {
             ("reserved_shared_kib", self.reserved_shared_kib, kib),
         ]
     }
-}
-
-/// Why a file has no profile.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[error("{}{}: {reason}", .path.display(), place(*.line, .field))]
-pub struct ProfileError {
-    /// The file.
-    pub path: PathBuf,
-    /// The line at fault, from 1, if one is.
-    pub line: Option<usize>,
-    /// The field in that line, if there is one.
-    pub field: Option<String>,
-    /// What was wanted, and what was found.
-    pub reason: String,
-}
-
-fn place(line: Option<usize>, field: &Option<String>) -> String {
-    let line = line.map(|line| format!(", line {line}"));
-    let field = field.as_ref().map(|field| format!(", field `{field}`"));
-    line.into_iter().chain(field).collect()
 }
 
 /// The version in a text like `9.0`.
