@@ -158,14 +158,19 @@ impl Device {
     }
 
     /// The same with the rates of a profile, if it is one of this GPU. Nobody shares the device yet.
+    #[cfg(cuda)]
     fn with_rates_of(mut self, profile: Option<DeviceProfile>) -> Self {
-        if let (Some(profile), Some(backend)) = (profile, Arc::get_mut(&mut self.backend)) {
-            match backend {
-                #[cfg(cuda)]
-                Backend::Cuda(cuda) => cuda.take_rates_of(&profile),
-                Backend::Emulator(_) => {}
-            }
+        if let (Some(profile), Some(Backend::Cuda(cuda))) =
+            (profile, Arc::get_mut(&mut self.backend))
+        {
+            cuda.take_rates_of(&profile);
         }
+        self
+    }
+
+    /// The same: there is no GPU.
+    #[cfg(not(cuda))]
+    fn with_rates_of(self, _profile: Option<DeviceProfile>) -> Self {
         self
     }
 

@@ -36,8 +36,8 @@ const PART: u32 = 16_384;
 /// Slots of the table of a window in one part.
 const SLOTS: u32 = 8192;
 
-/// Slots of the table of a window in several parts. [`SAMPLE`] of its nonzeros are expected to
-/// count, so twice as many distinct columns do not occur.
+/// Slots of the table of a window in several parts. 2048 of its nonzeros are expected to count, so twice as many
+/// distinct columns do not occur.
 pub const PARTS_TABLE_SLOTS: usize = 4096;
 
 /// Nonzeros of a window that are counted, on average, if it has so many.
