@@ -2,6 +2,7 @@
 
 use super::emulator::EmulatorBackend;
 use super::profile::{DeviceProfile, EMULATOR_OF};
+use super::properties::Version;
 use super::{Backend, Device};
 use simt::Options as EmulatorOptions;
 
@@ -13,9 +14,13 @@ impl DeviceProfile {
         let found = device.properties();
         let name = found.name.strip_prefix(EMULATOR_OF).unwrap_or(&found.name);
         let mut profile = Self::named(name).unwrap_or_else(|| {
-            let is_alike =
-                |profile: &Self| profile.compute_capability.major == found.compute_capability.major;
-            let alike = Self::all().into_iter().rev().find(is_alike);
+            let wanted = found.compute_capability;
+            let newest = |is_alike: &dyn Fn(Version) -> bool| {
+                let mut all = Self::all().into_iter().rev();
+                all.find(|profile| is_alike(profile.compute_capability))
+            };
+            let alike = newest(&|version| version == wanted)
+                .or_else(|| newest(&|version| version.major == wanted.major));
             Self {
                 name: name.to_owned(),
                 source:
