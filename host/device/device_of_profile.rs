@@ -7,8 +7,8 @@ use super::{Backend, Device};
 use simt::Options as EmulatorOptions;
 
 impl DeviceProfile {
-    /// The profile of the GPU of a device: that of its name, or that of a GPU of its generation with the figures that the
-    /// device tells. Of an emulator of no certain GPU it is the H200's, with another name.
+    /// The profile of the GPU of a device: that of its name, or that of a GPU of its generation with the figures that
+    /// the device tells. Of an emulator of no certain GPU it is the H200's, with another name.
     #[must_use]
     pub fn of(device: &Device) -> Self {
         let found = device.properties();

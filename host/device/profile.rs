@@ -1,4 +1,4 @@
-//! The figures of a GPU, with which an emulator makes the plans that this GPU would get.
+//! A GPU's sizes and rates: an emulator plans as that GPU would, and a GPU of that name takes the rates.
 
 mod error;
 mod file;

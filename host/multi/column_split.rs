@@ -1,4 +1,4 @@
-//! The columns of a part's matrix in two halves: the rows of X that the part owns, and its halo.
+//! A part's matrix, split by columns: those of its own rows of X, and those of its halo.
 //!
 //! `Y = A_own X_own` runs while the halo travels, and `Y += A_halo X_halo` after it. The price is that Y is read and
 //! written once more.

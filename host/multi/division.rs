@@ -51,7 +51,8 @@ pub struct DivisionOptions {
     pub operand: OperandRows,
     /// Whether long rows may be cut; never with a cyclic distribution.
     pub cuts: RowCuts,
-    /// The order of the rows, for blocks. Default: clusters if the parts then receive fewer rows of X, or use them less.
+    /// The order of the rows, for blocks. Default: clusters if the parts then receive fewer rows of X, or use them
+    /// less.
     pub order: Option<RowOrder>,
 }
 

@@ -1,4 +1,4 @@
-//! The exchange of rows between devices: each collects what others need, and these copy it.
+//! The exchange of rows between devices: each collects the rows that others need, and the receivers copy them.
 
 use super::devices::Devices;
 use super::halo::Halo;

@@ -1,6 +1,7 @@
 //! One device's part of an SpMM: what needs no halo, which runs during the exchange, and the rest.
 //!
-//! What needs no halo are whole rows, if many such rows are neighbours. Else it is a [`ColumnSplit`]'s own columns.
+//! What needs no halo are whole rows, if many such rows are neighbours. Else it is the nonzeros in own columns, if a
+//! [`ColumnSplit`] pays.
 
 use super::column_split::ColumnSplit;
 use crate::csr::CsrMatrix;
