@@ -71,8 +71,8 @@ impl CudaBuilder {
     /// long as nothing has changed that decides the code. Where no toolchain makes PTX it is taken in any case, with a
     /// warning. The environment variable `WARPROW_UPDATE_PTX=1` has it made anew.
     ///
-    /// It is also taken as it is where the kernel crate's folder is missing from a package that `cargo package` made:
-    /// such a package has no other packages in it.
+    /// It is also taken as it is in a package that `cargo package` made, if the kernel crate is that package, or if its
+    /// folder is missing: such a package has no other packages in it, and its files are not changed any more.
     pub fn checked_in(mut self, path: impl Into<PathBuf>) -> CudaBuilder {
         self.checked_in = Some(path.into());
         self
@@ -152,12 +152,17 @@ impl CudaBuilder {
         self.finish(bytes)
     }
 
-    /// Whether the kernel crate was left out when `cargo package` made the package that is built. Cargo puts the
-    /// original manifest beside the one that it writes.
+    /// Whether `cargo package` made the package that is built, and the kernel crate is that package or was left out.
+    /// Cargo puts the original manifest beside the one that it writes.
     fn is_packed(&self) -> bool {
         let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        let is_packed = package.is_some_and(|dir| dir.join("Cargo.toml.orig").exists());
-        is_packed && !self.crate_dir.exists()
+        let Some(package) = package.filter(|dir| dir.join("Cargo.toml.orig").exists()) else {
+            return false;
+        };
+        match self.crate_dir.canonicalize() {
+            Ok(kernels) => package.canonicalize().is_ok_and(|dir| dir == kernels),
+            Err(_) => true,
+        }
     }
 
     fn compile(
