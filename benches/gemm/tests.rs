@@ -119,6 +119,21 @@ fn a_sweep_runs_each_instance_that_can_compute_the_product() {
 }
 
 #[test]
+fn random_products_have_one_type_each_and_their_ends_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gemm.jsonl");
+    let random = ["--random", "4", "--type", "f16,f64", "--no-cublas"];
+    assert!(run(&random, &path).unwrap());
+    let objects = objects(&path);
+    let types = objects.iter().map(|object| object["type"].as_str().unwrap());
+    assert_eq!(types.collect::<Vec<_>>(), ["f16", "f64", "f16", "f64"]);
+    for object in &objects {
+        assert_eq!((&object["bench"], &object["impl"]), (&"gemm".into(), &"warprow".into()));
+        assert_eq!(object["rows_verified"], object["rows"]);
+    }
+}
+
+#[test]
 fn a_cublas_that_is_insisted_on_and_is_not_there_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().to_str().unwrap().to_owned();
