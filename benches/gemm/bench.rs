@@ -94,7 +94,12 @@ impl Bench<'_> {
     }
 
     /// The product of this element type by every implementation.
-    fn gemm_of(&mut self, element: ElementType, rows: Rows, shape: WeightShape) -> anyhow::Result<()> {
+    fn gemm_of(
+        &mut self,
+        element: ElementType,
+        rows: Rows,
+        shape: WeightShape,
+    ) -> anyhow::Result<()> {
         match element {
             ElementType::F32 => self.gemm::<f32>(rows, shape),
             ElementType::F64 => self.gemm::<f64>(rows, shape),

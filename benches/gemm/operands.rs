@@ -97,7 +97,8 @@ impl Rows {
         while filled < uploaded.len() {
             let (from, to) = uploaded.as_mut_slice().split_at(filled)?;
             let more = filled.min(to.len());
-            to.slice(..more)?.copy_from(from.into_slice().slice(..more)?)?;
+            to.slice(..more)?
+                .copy_from(from.into_slice().slice(..more)?)?;
             filled += more;
         }
         Ok(uploaded)

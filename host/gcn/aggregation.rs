@@ -106,18 +106,29 @@ impl<T: GcnElement> Aggregation<T> {
         pads: bool,
     ) -> Result<Self, GcnError> {
         let device = graph.adjacency.device();
-        let columns = following.weights.map_or(features, |weights| weights.ncols());
-        let tiles = following.weights.map_or(0, |_| columns.div_ceil(TILE as usize));
+        let columns = following
+            .weights
+            .map_or(features, |weights| weights.ncols());
+        let tiles = following
+            .weights
+            .map_or(0, |_| columns.div_ceil(TILE as usize));
         let weights = |weights: ArrayView2<'_, T>| -> Result<_, GcnError> {
             let bias = padded(following.output_bias, tiles * TILE as usize);
-            Ok([device.upload(&packed(weights, tiles))?, device.upload(&bias)?])
+            Ok([
+                device.upload(&packed(weights, tiles))?,
+                device.upload(&bias)?,
+            ])
         };
         Ok(Self {
             graph: Arc::clone(graph),
             features: extent("the width of a layer", padded_features(features))?,
             columns: extent(
                 "the width of a layer",
-                if pads { padded_features(columns) } else { columns },
+                if pads {
+                    padded_features(columns)
+                } else {
+                    columns
+                },
             )?,
             weight_rows: extent("the width of a layer", features)?,
             bias: device.upload(&padded(following.bias, MAX_FEATURES as usize))?,
@@ -216,5 +227,6 @@ fn padded<T: GcnElement>(bias: Option<ArrayView1<'_, T>>, len: usize) -> Vec<T> 
 /// Weights row by row, each with zeros up to so many tiles of columns.
 fn packed<T: GcnElement>(weights: ArrayView2<'_, T>, tiles: usize) -> Vec<T> {
     let rows = weights.rows().into_iter();
-    rows.flat_map(|row| padded(Some(row), tiles * TILE as usize)).collect()
+    rows.flat_map(|row| padded(Some(row), tiles * TILE as usize))
+        .collect()
 }

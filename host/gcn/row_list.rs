@@ -158,7 +158,12 @@ mod tests {
         assert_eq!(list.counts, [4, 2, 4]);
         let rows: Vec<u32> = list.rows.iter().copied().step_by(NUMBERS_OF_ROW).collect();
         assert_eq!(rows, [3, 3, 7, 7, 6, 2, 4, 0, 5, 1]);
-        let pieces = [[3, 68, 1092, 0], [3, 1092, 1093, 0], [7, 1230, 2254, 0], [7, 2254, 3278, 0]];
+        let pieces = [
+            [3, 68, 1092, 0],
+            [3, 1092, 1093, 0],
+            [7, 1230, 2254, 0],
+            [7, 2254, 3278, 0],
+        ];
         assert_eq!(list.rows[..4 * NUMBERS_OF_ROW], pieces.concat());
         assert_eq!(list.pieces, [0, 2, 0, 2, 2, 2, 2, 2]);
     }

@@ -139,7 +139,8 @@ enum Part<'a, T> {
 }
 
 /// The parts of a network in their order. The cost of the product with A_hat is proportional to its columns; the
-/// product with W costs the same in both orders. So the product with A_hat comes first if W has fewer rows than columns.
+/// product with W costs the same in both orders. So the product with A_hat comes first if W has fewer rows than
+/// columns.
 fn parts<T>(layers: &[GcnLayer<T>]) -> Vec<Part<'_, T>> {
     let mut parts = Vec::new();
     for (layer, of_layer) in layers.iter().enumerate() {

@@ -33,13 +33,22 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     // Features of a product with A_hat are padded to a multiple of four.
     assert_eq!(
         operators([20, 8, 5], GcnOptions::default()),
-        (vec![Gemm, Aggregate, Aggregate], vec![(20, 8), (8, 8), (8, 5)])
+        (
+            vec![Gemm, Aggregate, Aggregate],
+            vec![(20, 8), (8, 8), (8, 5)]
+        )
     );
     assert_eq!(
         operators([20, 7, 64], GcnOptions::default()),
-        (vec![Gemm, Aggregate, Aggregate], vec![(20, 8), (8, 8), (8, 64)])
+        (
+            vec![Gemm, Aggregate, Aggregate],
+            vec![(20, 8), (8, 8), (8, 64)]
+        )
     );
-    assert_eq!(kinds([20, 7, 65]), [Gemm, Aggregate, Aggregate, Gemm, LogSoftmax]);
+    assert_eq!(
+        kinds([20, 7, 65]),
+        [Gemm, Aggregate, Aggregate, Gemm, LogSoftmax]
+    );
     assert_eq!(kinds([5, 20, 30]), [Spmm, Gemm, Spmm, Gemm, LogSoftmax]);
     assert_eq!(kinds([5, 20, 3]), [Spmm, Gemm, Gemm, Aggregate]);
     for widths in [

@@ -1,7 +1,7 @@
 //! A layer's product with the normalised adjacency matrix, and in the same launch what follows it for each node.
 //!
-//! For few features, at most [`MAX_FEATURES`]. Four lanes compute a node's row, four neighbouring features each, so that
-//! the row's sums are together when they are complete. What comes next needs no other node:
+//! For few features, at most [`MAX_FEATURES`]. Four lanes compute a node's row, four neighbouring features each. So the
+//! row's sums are together when they are complete. What comes next needs no other node:
 //!
 //! ```text
 //! sums of a row -> bias, ReLU -> product with the weights of the next layer -> bias, ReLU or LogSoftmax
@@ -26,9 +26,9 @@ pub use node_epilogue::NodeEpilogue;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use node_epilogue::finish;
 use warprow_kernels_log_softmax::ExpLn;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut, Operand, unroll};
-use node_epilogue::finish;
 
 /// Neighbouring features of a lane.
 const WIDTH: usize = 4;
@@ -173,9 +173,8 @@ pub unsafe fn aggregate<T: Operand<Sum = T> + ExpLn>(
 fn sum_of_warp<T: Real>(mut sums: [T; WIDTH]) -> [T; WIDTH] {
     let mut distance = LANES;
     while distance < WARP_SIZE {
-        sums = array::from_fn(|k| {
-            sums[k] + warp::shfl_xor(FULL_MASK, sums[k], distance, WARP_SIZE)
-        });
+        sums =
+            array::from_fn(|k| sums[k] + warp::shfl_xor(FULL_MASK, sums[k], distance, WARP_SIZE));
         distance *= 2;
     }
     sums

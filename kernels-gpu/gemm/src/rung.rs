@@ -51,7 +51,9 @@ impl Strides {
             Self::Any => None,
             Self::Packed if x.is_packed() && y.is_packed() => None,
             Self::Packed => Some("it takes packed matrices only".to_owned()),
-            Self::Aligned if bytes(x.cols).is_multiple_of(4) && !bytes(x.stride).is_multiple_of(4) => {
+            Self::Aligned
+                if bytes(x.cols).is_multiple_of(4) && !bytes(x.stride).is_multiple_of(4) =>
+            {
                 let found = x.stride;
                 Some(format!(
                     "wanted is an even leading dimension of x, found is {found}"

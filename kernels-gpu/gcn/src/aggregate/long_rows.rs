@@ -54,7 +54,8 @@ pub(super) unsafe fn sum_of_row<T: Real>(
         let mut sums = [T::ZERO; WIDTH];
         let mut other = warp * ROWS_OF_WARP + lane / LANES;
         while other < pieces {
-            let of_other: [T; WIDTH] = (list.sums).load_array(place((first + other) as usize, part));
+            let of_other: [T; WIDTH] =
+                (list.sums).load_array(place((first + other) as usize, part));
             sums = array::from_fn(|k| sums[k] + of_other[k]);
             other += WARPS * ROWS_OF_WARP;
         }

@@ -118,7 +118,9 @@ unsafe fn multiply<T: Real + Operand<Sum = T>>(
     let (features, tiles) = (epilogue.features, epilogue.tiles);
     let mut products = [[T::ZERO; WIDTH]; MAX_TILES];
     let mut lane = 0;
-    let mut weights = epilogue.weights.offset(warp::lane_id() as usize % LANES as usize * WIDTH);
+    let mut weights = epilogue
+        .weights
+        .offset(warp::lane_id() as usize % LANES as usize * WIDTH);
     while lane * (WIDTH as u32) < features {
         unroll!(k in 0..4 {
             let element = warp::shfl_idx(FULL_MASK, row[k], lane, LANES);

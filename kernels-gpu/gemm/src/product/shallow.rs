@@ -56,7 +56,8 @@ const fn columns_of_thread(columns: u32) -> (u32, u32) {
 pub struct Shallow;
 
 impl Rung for Shallow {
-    const SUMMARY: &'static str = "few columns of X: W in shared memory, a thread has four rows and up to four columns";
+    const SUMMARY: &'static str =
+        "few columns of X: W in shared memory, a thread has four rows and up to four columns";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::Staged);
     const STRIDES: Strides = Strides::Any;
 
@@ -89,24 +90,21 @@ impl<T: Operand> Multiplies<T> for Shallow {
 /// `x` is m x k, k at most [`MAX_DEPTH`], `w` k x n, `y` m x n; they do not overlap. The launch is the plan of
 /// [`Shallow`].
 #[kernel(name = "gemm_shallow", T = [f32, f64, f16, bf16])]
-pub unsafe fn shallow<T: Operand>(
-    x: Dense<T>,
-    w: Dense<T>,
-    y: DenseMut<T>,
-    epilogue: BiasRelu<T>,
-) {
+pub unsafe fn shallow<T: Operand>(x: Dense<T>, w: Dense<T>, y: DenseMut<T>, epilogue: BiasRelu<T>) {
     let weights = shared::dynamic_shared_mem::<SumOf<T>>();
     let first_column = thread::block_idx_x() * TILE;
     let columns = (w.cols - first_column.min(w.cols)).min(TILE);
     let thread = thread::thread_idx_x();
-    // SAFETY: the columns are columns of W and Y, and `k` is below the depth. The launch has shared memory for the tile;
-    // the barrier comes before it is read.
+    // SAFETY: the columns are columns of W and Y, and `k` is below the depth. The launch has shared memory for the
+    // tile; the barrier comes before it is read.
     unsafe {
         let mut column = thread;
         while column < columns {
             let mut k = 0;
             while k < x.cols {
-                let weight = w.data.load(k as usize * w.cols as usize + (first_column + column) as usize);
+                let weight = w
+                    .data
+                    .load(k as usize * w.cols as usize + (first_column + column) as usize);
                 weights.store((k * columns + column) as usize, weight.widen());
                 k += 1;
             }
@@ -129,7 +127,8 @@ pub unsafe fn shallow<T: Operand>(
         let rows: [u64; ROWS] = array::from_fn(|i| first + i as u64 * u64::from(rows_of_block));
         // Rows past the last one are computed as the last one, and not written.
         let of_x: [Global<T>; ROWS] = array::from_fn(|i| {
-            x.data.offset(rows[i].min(u64::from(x.rows) - 1) as usize * x.stride as usize)
+            x.data
+                .offset(rows[i].min(u64::from(x.rows) - 1) as usize * x.stride as usize)
         });
         let mut sums = [[T::Sum::ZERO; COLUMNS]; ROWS];
         let mut k = 0;

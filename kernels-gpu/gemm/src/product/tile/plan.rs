@@ -51,7 +51,11 @@ pub(crate) fn choose<T: Operand>(
     all: impl IntoIterator<Item = Candidate<T>>,
 ) -> Chosen<T> {
     let streamed = streamed.into();
-    debug_assert!(streamed.as_ref().is_none_or(|streamed| streamed.shape.streamed));
+    debug_assert!(
+        streamed
+            .as_ref()
+            .is_none_or(|streamed| streamed.shape.streamed)
+    );
     let launched = |candidate: Candidate<T>| {
         let config = candidate.tile.launch(problem, size_of::<T>() as u32)?;
         Some(Chosen {

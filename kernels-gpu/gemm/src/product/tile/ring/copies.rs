@@ -240,7 +240,9 @@ impl LaneCopies {
     #[inline(always)]
     unsafe fn copy_whole(&self) {
         // SAFETY: X has the piece by the contract, and the stage has room for all pieces of the tile.
-        self.each_piece(16, |_, to, from, _| unsafe { self.copy_piece(to, from, 16) });
+        self.each_piece(16, |_, to, from, _| unsafe {
+            self.copy_piece(to, from, 16)
+        });
     }
 
     /// Copies the last piece of each row of an unaligned tile, one row for each lane, if rows have the whole chunk. An
@@ -336,8 +338,8 @@ impl LaneCopies {
         }
     }
 
-    /// Does the work of [`copy_piece`](Self::copy_piece) for bytes that end with a row. An asynchronous copy is of whole
-    /// words: a row that ends in the middle of one is followed by the next row's first element instead of zeros.
+    /// Does the work of [`copy_piece`](Self::copy_piece) for bytes that end with a row. An asynchronous copy is of
+    /// whole words: a row that ends in the middle of one is followed by the next row's first element instead of zeros.
     ///
     /// # Safety
     ///
@@ -356,7 +358,11 @@ impl LaneCopies {
                 thread::keep_rolled();
                 // SAFETY: X has the elements up to `bytes`; `to` has room for eight.
                 unsafe {
-                    let element = if 2 * i < bytes { from.load(i as usize) } else { 0 };
+                    let element = if 2 * i < bytes {
+                        from.load(i as usize)
+                    } else {
+                        0
+                    };
                     to.store(i as usize, element);
                 }
             }
