@@ -201,12 +201,12 @@ unsafe fn row_sums<T: Real + Operand<Sum = T>>(
     let features = x.data.offset(feature);
     let row_bytes = x.stride * size_of::<T>() as u32;
     // Each of the four lanes holds two of eight nonzeros; past the end zeros, which are not multiplied.
-    // SAFETY: nonzeros below `end` are A's.
     let hold = |position: u32| -> Held<T> {
-        array::from_fn(|i| unsafe {
+        array::from_fn(|i| {
             let k = position.saturating_add(i as u32 * LANES + part);
             if k < end {
-                (a.col_idx.load(k as usize), a.values.load(k as usize))
+                // SAFETY: nonzeros below `end` are A's.
+                unsafe { (a.col_idx.load(k as usize), a.values.load(k as usize)) }
             } else {
                 (0, T::ZERO)
             }

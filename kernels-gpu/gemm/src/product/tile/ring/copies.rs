@@ -346,7 +346,7 @@ impl LaneCopies {
     /// As for [`copy_piece`](Self::copy_piece); `is_last` says whether X ends with the row.
     #[inline(always)]
     unsafe fn copy_row_piece(&self, to: Shared<u32>, from: Global<u32>, bytes: u32, is_last: bool) {
-        if self.size != 2 || bytes % 4 == 0 {
+        if self.size != 2 || bytes.is_multiple_of(4) {
             // SAFETY: both functions have the same contract.
             unsafe { self.copy_piece(to, from, bytes) };
         } else if !is_last {
