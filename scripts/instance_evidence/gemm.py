@@ -34,8 +34,8 @@ ROUNDS = "gemm_warp_fragments_f32_"
 
 # Why instances exist that no measured case is faster with.
 REASONS = {
-    "gemm_shallow_*": "few columns of X, which are not measured here: see gemm_random.jsonl",
-    "gemm_fragments_*": "rows of an odd number of 16-bit elements, on GPUs without warpgroups",
+    "gemm_shallow_*": "few columns of X, which are not measured yet",
+    "gemm_fragments_*": "rows of an odd number of 16-bit elements, the default for them",
     "gemm_warp_fragments_f16_Columns128Streamed": "a W of any depth on GPUs without warpgroups: at 1024 to 128, "
     "the only other kernel for it, fragments, takes 1.9 times as long",
     "gemm_warpgroup_fragments_f16_Columns128": "65 to 127 columns, which are not measured: the streamed tile takes "
