@@ -4,6 +4,7 @@ use super::PlanTimes;
 use super::Spmm;
 use super::error::SpmmError;
 use super::items::PlannedItems;
+use super::measuring::{Clock, DeviceClock, Measurements, measure};
 use super::options::{SpmmElement, SpmmOptions};
 use super::plan::order::{self, OrderedRows};
 use super::plan::search::Search;
@@ -18,7 +19,7 @@ use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::time::Instant;
 use warprow_kernels::spmm::product::{narrow, scaling};
-use warprow_kernels::spmm::{ItemKind, Reduction};
+use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel};
 
 /// The number of features that tasks for few features are made for, if it is unknown.
 const TYPICAL_FEW_FEATURES: u32 = 4;
@@ -111,24 +112,79 @@ impl<E: SpmmElement> Spmm<E> {
         stored: &DeviceCsr<E::Sum>,
         transposes: bool,
         options: SpmmOptions,
-        mut times: PlanTimes,
+        times: PlanTimes,
         started: Instant,
     ) -> Result<Self, SpmmError> {
+        let clock = DeviceClock::default();
+        let mut plan = Self::plan_with_clock(stored, transposes, options, clock)?;
+        stored.device().synchronize_stream()?;
+        plan.times.upload = times.upload;
+        plan.times.preprocessing = started.elapsed().saturating_sub(times.upload);
+        Ok(plan)
+    }
+
+    /// As [`plan_stored`](Self::plan_stored), with a clock for the candidates if the options want them measured.
+    pub(super) fn plan_with_clock(
+        stored: &DeviceCsr<E::Sum>,
+        transposes: bool,
+        options: SpmmOptions,
+        clock: impl Clock<E>,
+    ) -> Result<Self, SpmmError> {
         let kernel = requested_kernel::<E>(options)?;
-        let device = stored.device().clone();
         let mut a = ReorderedPattern::new(stored.pattern());
         if transposes {
             a = a.transpose()?;
         }
+        let mut times = PlanTimes::default();
+        let begun = Instant::now();
         let mut search = Search::new::<E>(&a.pattern, kernel, options)?;
+        if search.as_ref().is_some_and(Search::has_counted) {
+            times.statistics = Some(begun.elapsed());
+        }
         let order = options
             .tuning
             .order
             .or_else(|| kernel.and_then(order::default));
+        // A plan that measures compares the caller's order with the one that it chooses.
+        let given = (options.measure && order.is_none())
+            .then(|| OrderedMatrix::given(a.clone(), search.clone()));
         let (a, rows_in_order) = match (order, &mut search) {
             (None, Some(search)) => OrderedRows::choose(search, a)?,
             (order, search) => OrderedRows::reorder(order.unwrap_or_default(), search.as_mut(), a)?,
         };
+        times.ordering = rows_in_order.time();
+        let is_given = rows_in_order.original().is_none();
+        let chosen = OrderedMatrix {
+            a,
+            rows_in_order,
+            search,
+        };
+        let mut plan = if options.measure {
+            let begun = Instant::now();
+            let others = given.filter(|_| !is_given);
+            let plan = measure(stored, chosen, others, kernel, options, clock)?;
+            times.measuring = Some(begun.elapsed());
+            plan
+        } else {
+            Self::build(stored, chosen, kernel, options)?
+        };
+        plan.times = times;
+        Ok(plan)
+    }
+
+    /// Makes the plan of a matrix whose rows are in their order, by the best predicted candidate that the options leave.
+    pub(super) fn build(
+        stored: &DeviceCsr<E::Sum>,
+        matrix: OrderedMatrix,
+        kernel: Option<SpmmKernel>,
+        options: SpmmOptions,
+    ) -> Result<Self, SpmmError> {
+        let OrderedMatrix {
+            a,
+            rows_in_order,
+            search,
+        } = matrix;
+        let device = stored.device().clone();
         let diagonal = (options.reduction == Reduction::Mean)
             .then(|| reciprocal_lengths(&a.pattern))
             .transpose()?;
@@ -157,9 +213,6 @@ impl<E: SpmmElement> Spmm<E> {
         };
         let (a, items) = PlannedItems::new(kernel.items(), a, original_row, sizes, keep_order)?;
         let (a, value_order) = ValueOrder::of_plan(a, stored, options)?;
-        device.synchronize_stream()?;
-        times.ordering = rows_in_order.time();
-        times.preprocessing = started.elapsed().saturating_sub(times.upload);
         Ok(Self {
             a,
             diagonal,
@@ -170,9 +223,28 @@ impl<E: SpmmElement> Spmm<E> {
             choices,
             value_order,
             rows_in_order,
-            times,
+            measurements: Measurements::NotWanted,
+            times: PlanTimes::default(),
             device,
         })
+    }
+}
+
+/// A matrix in an order of its rows, and what the plan may choose for it. Clones share the matrix.
+#[derive(Clone, Debug)]
+pub(super) struct OrderedMatrix {
+    pub a: ReorderedPattern,
+    pub rows_in_order: OrderedRows,
+    pub search: Option<Search>,
+}
+
+impl OrderedMatrix {
+    fn given(a: ReorderedPattern, search: Option<Search>) -> Self {
+        Self {
+            a,
+            search,
+            rows_in_order: OrderedRows::given(),
+        }
     }
 }
 
