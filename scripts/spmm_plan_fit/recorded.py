@@ -90,7 +90,7 @@ class Sweeps:
         self.in_step = flag(lambda g, m, f, r: r["kernel"] == "in_step")
         self.narrow = flag(lambda g, m, f, r: r["kernel"] == "narrow")
         self.joined = flag(lambda g, m, f, r: r["joined"])
-        self.own = flag(lambda g, m, f, r: r["setting"] == "own")
+        self.own = flag(lambda g, m, f, r: r["setting"] != "set")
         self.told = flag(lambda g, m, f, r: r["told_features"])
         self.ordered = flag(lambda g, m, f, r: r["order"] == "clustered" and m["clustered"])
         self.fitting = flag(lambda g, m, f, r: m["set"] == "fitting")
