@@ -4,14 +4,14 @@
 //! it predicts for each of them are good. So the best candidate of each kernel and number of lanes is timed, and then
 //! other sizes of tasks for the fastest. docs/notes/spmm_plan.md says how good the choices are.
 
+use super::Spmm;
+use super::building::OrderedMatrix;
 use super::error::SpmmError;
+use super::measurements::{Measurements, SpmmMeasurement};
 use super::options::{SpmmElement, SpmmOptions, SpmmTuning};
-use super::planning::OrderedMatrix;
-use super::{RowOrder, Spmm};
 use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer, DeviceError};
 use crate::operand::{OperandError, buffer_len, elements};
-use std::fmt;
 use std::time::Duration;
 use warprow_kernels::spmm::{ItemKind, SpmmKernel};
 
@@ -42,77 +42,6 @@ const MAX_RUNS: u32 = 50;
 
 /// A candidate with a run of more than this multiple of the fastest one's time is given up.
 const GIVEN_UP: f64 = 1.3;
-
-/// A candidate that a plan has timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SpmmMeasurement {
-    /// What it is asked for by.
-    pub tuning: SpmmTuning,
-    /// The time of a run.
-    pub time: Duration,
-}
-
-impl fmt::Display for SpmmMeasurement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tuning = &self.tuning;
-        write!(f, "{}", tuning.kernel.map_or("", SpmmKernel::name))?;
-        if let Some(lanes) = tuning.lanes {
-            write!(f, " with {lanes} lanes")?;
-        }
-        if let Some(blocks @ 2..) = tuning.column_blocks {
-            write!(f, " in {blocks} blocks of columns")?;
-        }
-        if let Some(order) = tuning.order.filter(|order| *order != RowOrder::Given) {
-            write!(f, " in the order {}", order.name())?;
-        }
-        if let Some(size) = tuning.task_size {
-            let joined = match tuning.join_tasks {
-                Some(true) => "joined ",
-                _ => "",
-            };
-            write!(f, " on {joined}tasks of {size} steps")?;
-        }
-        write!(f, " {:.4} ms", self.time.as_secs_f64() * 1e3)
-    }
-}
-
-/// What a plan knows of its candidates' times.
-#[derive(Clone, Debug)]
-pub(super) enum Measurements {
-    /// The options do not want them.
-    NotWanted,
-    /// They were wanted, and there are none, for a reason.
-    None(&'static str),
-    /// Those of the candidates, the fastest first.
-    Of(Vec<SpmmMeasurement>),
-}
-
-impl Measurements {
-    pub fn all(&self) -> &[SpmmMeasurement] {
-        match self {
-            Self::NotWanted | Self::None(_) => &[],
-            Self::Of(all) => all,
-        }
-    }
-}
-
-impl fmt::Display for Measurements {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotWanted => Ok(()),
-            Self::None(reason) => write!(f, "; not measured: {reason}"),
-            Self::Of(all) => {
-                write!(f, "; measured: ")?;
-                for (index, measurement) in all.iter().enumerate() {
-                    let comma = if index > 0 { ", " } else { "" };
-                    write!(f, "{comma}{measurement}")?;
-                }
-                Ok(())
-            }
-        }
-    }
-}
 
 /// What times the candidates of a plan.
 pub(super) trait Clock<E: SpmmElement> {

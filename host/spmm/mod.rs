@@ -3,9 +3,11 @@
 //! X and Y are of f32, f64, f16 or bf16; 16-bit elements are multiplied and summed in f32. A plan may be for `A^T X`,
 //! and for another [`Reduction`] than the sum; a run may be `Y = alpha A X + beta Y`.
 
+mod building;
 mod error;
 mod items;
 mod ladder;
+mod measurements;
 mod measuring;
 mod options;
 mod plan;
@@ -19,8 +21,8 @@ use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer};
 pub use error::SpmmError;
 use items::PlannedItems;
-use measuring::Measurements;
-pub use measuring::SpmmMeasurement;
+use measurements::Measurements;
+pub use measurements::SpmmMeasurement;
 pub use options::{RowOrder, SpmmElement, SpmmOptions, SpmmTuning};
 use plan::Choices;
 use plan::order::OrderedRows;
