@@ -143,6 +143,10 @@ fn another_number_of_features_has_the_lanes_that_are_predicted_for_it() {
         (Some(32), Some(8)),
         "{plan}"
     );
+    // What the caller asks for is for every number of features.
+    let tuning = SpmmTuning::new().lanes(16);
+    let plan = self::plan(&stored, measured(128).tuning(tuning), |_| 10);
+    assert_eq!((plan.lanes(128), plan.lanes(256)), (Some(16), Some(16)));
 }
 
 #[test]
@@ -194,15 +198,17 @@ fn empty_matrices_are_planned_as_well() {
 fn reductions_transposes_and_new_values_are_right_in_measured_plans() {
     let device = device();
     let (a, stored) = matrix(&device);
-    let x = generate::dense::<f32>(ROWS as usize, 16, 2).unwrap();
+    let x = generate::dense::<f32>(ROWS as usize, 64, 2).unwrap();
     for reduction in [Reduction::Mean, Reduction::Max, Reduction::Min] {
         for transpose in [false, true] {
-            let options = measured(16).reduction(reduction).transpose(transpose);
+            let options = measured(64).reduction(reduction).transpose(transpose);
             let options = options.updatable(true);
             let mut plan = plan(&stored, options, |tuning| {
                 100 - u64::from(tuning.lanes.unwrap_or(0))
             });
-            assert!(!plan.measurements().is_empty(), "{plan}");
+            // Extrema of these rows leave one candidate, which the plan keeps.
+            let is_measured = !plan.measurements().is_empty();
+            assert_eq!(is_measured, reduction == Reduction::Mean, "{plan}");
             plan.set_values(a.data()).unwrap();
             let y = plan.multiply(x.view()).unwrap();
             let of = match transpose {

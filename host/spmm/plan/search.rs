@@ -62,7 +62,10 @@ pub struct Search {
     pub statistics: Statistics,
     /// The kernel, if the caller has asked for one.
     kernel: Option<SpmmKernel>,
+    /// The lanes for the number of features of the search, if somebody has asked for them or they are measured.
     lanes: Option<u32>,
+    /// The lanes for other numbers of features, if the caller has asked for them.
+    lanes_of_others: Option<u32>,
     blocks: Option<u32>,
     may_have_blocks: bool,
     may_run_in_step: bool,
@@ -148,6 +151,7 @@ impl Search {
             statistics,
             kernel,
             lanes: tuning.lanes,
+            lanes_of_others: tuning.lanes,
             blocks: tuning.column_blocks,
             may_have_blocks: is_own_sum && !reduction.is_extremum(),
             may_run_in_step: !reduction.is_extremum(),
@@ -157,7 +161,7 @@ impl Search {
         }
     }
 
-    /// The same with the choices that the caller has made in a tuning.
+    /// The same with the choices of a tuning. Its lanes are for the number of features of the search alone.
     pub fn tuned(&self, tuning: SpmmTuning) -> Self {
         Self {
             kernel: tuning.kernel,
@@ -188,7 +192,8 @@ impl Search {
         if wants(SpmmKernel::Vector) {
             for blocks in self.blocks(a) {
                 let vector = |lanes| self.row.vector(lanes, blocks);
-                all.extend(self.lane_counts(self.row, blocks).into_iter().map(vector));
+                let lanes = Self::lane_counts(self.lanes, self.row, blocks);
+                all.extend(lanes.into_iter().map(vector));
             }
         }
         all.extend(in_step.then(|| self.row.in_step()));
@@ -210,10 +215,10 @@ impl Search {
         iter::once(1).chain(further.take_while(is_long)).collect()
     }
 
-    /// The numbers of lanes that the caller leaves.
-    fn lane_counts(&self, row: FeatureRow, blocks: u32) -> Vec<u32> {
+    /// The numbers of lanes that a request leaves.
+    fn lane_counts(requested: Option<u32>, row: FeatureRow, blocks: u32) -> Vec<u32> {
         let counts = row.lane_counts(blocks);
-        let requested = self.lanes.and_then(|lanes| counts.at_most(lanes));
+        let requested = requested.and_then(|lanes| counts.at_most(lanes));
         requested.map_or_else(|| counts.iter().collect(), |lanes| vec![lanes])
     }
 
@@ -266,7 +271,11 @@ impl Search {
     /// columns.
     pub fn lanes(&self, row: FeatureRow, blocks: u32) -> u32 {
         let choice = |lanes| self.choice(&self.statistics, row.vector(lanes, blocks));
-        let counts = self.lane_counts(row, blocks).into_iter();
+        let requested = match row.features() == self.row.features() {
+            true => self.lanes,
+            false => self.lanes_of_others,
+        };
+        let counts = Self::lane_counts(requested, row, blocks).into_iter();
         counts
             .map(choice)
             .reduce(faster)
