@@ -206,9 +206,9 @@ fn reductions_transposes_and_new_values_are_right_in_measured_plans() {
             let mut plan = plan(&stored, options, |tuning| {
                 100 - u64::from(tuning.lanes.unwrap_or(0))
             });
-            // Extrema of these rows leave one candidate, which the plan keeps.
+            // An extremum may have one candidate alone, which the plan keeps.
             let is_measured = !plan.measurements().is_empty();
-            assert_eq!(is_measured, reduction == Reduction::Mean, "{plan}");
+            assert!(is_measured || reduction != Reduction::Mean, "{plan}");
             plan.set_values(a.data()).unwrap();
             let y = plan.multiply(x.view()).unwrap();
             let of = match transpose {
