@@ -33,8 +33,8 @@ pub(super) fn default_kernel<T: GemmElement>(
 
 /// The fastest kernel for elements of 16 bits.
 fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
-    // Rows whose length is no multiple of 8 bytes are copied in small pieces. With few columns, `fragments` is faster.
     let (depth, cols) = w.dim();
+    // Rows whose length is no multiple of 8 bytes are copied in small pieces. With few columns, `fragments` is faster.
     let copies_well = depth.is_multiple_of(4) || depth.is_multiple_of(2) && cols > NARROW;
     // With up to 16 columns, the warps' loads of W are not the limit. With 49 to 64, a tile of 128 columns would be
     // more than half empty.

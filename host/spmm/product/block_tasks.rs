@@ -8,43 +8,48 @@ use crate::operand::count;
 use crate::primitives::scan::exclusive_scan;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::SpmmElement;
+use cuda_std::launch::LaunchConfig;
+use cuda_std::warp::WARP_SIZE;
 use std::fmt;
 use warprow_kernels::spmm::plan::row_marks;
 use warprow_kernels::spmm::product::spmv;
 use warprow_kernels::spmm::product::tasks::step_of;
 use warprow_kernels::spmm::{Items, LargeItems, RowMarks};
 
-/// Blocks that a multiprocessor runs at the same time.
-const RESIDENT_BLOCKS: u64 = 16;
+/// Blocks that a multiprocessor runs at the same time, where the device does not know.
+const RESIDENT_BLOCKS: u64 = 10;
 
-/// Minimum number of nonzeros of a task: those that a block takes in two steps.
-const MIN_NONZEROS: u64 = 2 * spmv::NONZEROS_OF_BLOCK as u64;
+/// Minimum number of steps of a task: the nonzeros that a block takes at a time, twice.
+const MIN_STEPS: u64 = 2 * spmv::NONZEROS_OF_BLOCK as u64;
 
-/// Nonzeros of a task of a matrix of medium size.
-const NONZEROS: u64 = 4 * spmv::NONZEROS_OF_BLOCK as u64;
+/// Nonzeros of a task of a small matrix, at most.
+const NONZEROS_OF_SMALL: u64 = 4 * spmv::NONZEROS_OF_BLOCK as u64;
 
-/// Maximum number of nonzeros of a task.
-const MAX_NONZEROS: u64 = 8 * spmv::NONZEROS_OF_BLOCK as u64;
+/// Maximum number of steps of a task. A block's start and end take some 3 us on an H200, a tenth of such a task's time;
+/// larger tasks balance the load less.
+const MAX_STEPS: u64 = 8192;
 
 /// Rows of more nonzeros than so many tasks have steps are split, at the earliest.
 const TASKS_OF_LONGEST_ROW: u32 = 2;
 
-/// Steps of a task: those of so many nonzeros and their rows, on a device that runs `blocks` at the same time. Tasks
-/// fill half of the device at least, if they can; large matrices have larger tasks, which split fewer rows.
-fn task_size(rows: u32, nonzeros: u32, blocks: u64) -> u32 {
-    let blocks = blocks.max(1);
-    let half = (2 * u64::from(nonzeros) / blocks).clamp(MIN_NONZEROS, NONZEROS);
-    let of_large = (u64::from(nonzeros) / (4 * blocks)).min(MAX_NONZEROS);
-    let of_task = half.max(of_large);
-    let steps = step_of(rows, nonzeros) * of_task / u64::from(nonzeros.max(1));
-    // Tasks of many short rows have fewer nonzeros.
-    steps.clamp(of_task, 2 * of_task) as u32
+/// Steps of a task, on a device that runs `resident` blocks at the same time. Blocks of equal tasks end together, so
+/// the tasks are those of whole waves of blocks: with a few blocks more, the device idles while it runs these. Small
+/// matrices have tasks for two thirds of a wave, which split fewer rows.
+fn task_size(rows: u32, nonzeros: u32, resident: u64) -> u32 {
+    let resident = resident.max(1);
+    let steps = step_of(rows, nonzeros);
+    let waves = steps.div_ceil(resident * MAX_STEPS).max(1);
+    let of_waves = steps.div_ceil(waves * resident);
+    let of_small = steps * NONZEROS_OF_SMALL / u64::from(nonzeros.max(1));
+    let of_small = of_small.min(2 * NONZEROS_OF_SMALL);
+    let two_thirds = 3 * steps / (2 * resident);
+    of_waves.max(two_thirds.min(of_small)).max(MIN_STEPS) as u32
 }
 
 /// The longest row that a block takes alone. Fences follow the parts of split rows, and empty the L1 cache; but a row
 /// should take at most half of the time that a block's share of the nonzeros takes.
-fn longest_row(nonzeros: u32, size: u32, blocks: u64) -> u32 {
-    let share = u64::from(nonzeros) / (2 * blocks).max(1);
+fn longest_row(nonzeros: u32, size: u32, resident: u64) -> u32 {
+    let share = u64::from(nonzeros) / (2 * resident).max(1);
     let share = u32::try_from(share).unwrap_or(u32::MAX);
     size.saturating_mul(TASKS_OF_LONGEST_ROW).max(share)
 }
@@ -77,12 +82,15 @@ impl<E: SpmmElement> BlockTasks<E> {
             nonzeros: a.nonzeros(),
             row_ptr,
         };
-        let blocks = u64::from(device.properties().multiprocessors) * RESIDENT_BLOCKS;
-        let size = requested.unwrap_or_else(|| task_size(a.rows, a.nonzeros(), blocks));
+        let config = LaunchConfig::new(1, spmv::WARPS * WARP_SIZE);
+        let resident = device.resident_blocks(&spmv::spmv::<E>(), &config)?;
+        let resident = resident
+            .unwrap_or_else(|| u64::from(device.properties().multiprocessors) * RESIDENT_BLOCKS);
+        let size = requested.unwrap_or_else(|| task_size(a.rows, a.nonzeros(), resident));
         let size = size.max(1);
         let longest = match requested {
             Some(_) => size.saturating_mul(TASKS_OF_LONGEST_ROW),
-            None => longest_row(a.nonzeros(), size, blocks),
+            None => longest_row(a.nonzeros(), size, resident),
         };
         let starts = TaskStarts::new(rows, size, longest)?;
 
@@ -148,7 +156,9 @@ impl<E: SpmmElement> BlockTasks<E> {
         const TREE: usize = 5;
         let warps = spmv::WARPS as usize;
         let of_block = spmv::NONZEROS_OF_BLOCK as usize;
-        let chunks = (self.longest as usize).div_ceil(of_block) + 2;
+        // A task has a row of the greatest length at most, beside as many nonzeros as it has steps.
+        let of_task = self.longest as usize + self.starts.size as usize;
+        let chunks = of_task.div_ceil(of_block) + 2;
         let parts = terms / self.starts.size as usize + 2;
         let of_lane = of_block / (warps * 32);
         1 + of_lane + TREE + chunks + warps + parts + TREE
@@ -204,20 +214,20 @@ mod tests {
     use super::{longest_row, task_size};
 
     #[test]
-    fn a_task_has_1024_to_4096_nonzeros_with_their_rows() {
-        assert_eq!(task_size(0, 1 << 20, 2112), 1024, "the least");
-        assert_eq!(task_size(0, 2_000_000, 2112), 1893, "half of the device");
-        assert_eq!(task_size(1 << 20, 8 << 20, 2112), 2048 * 10 / 8);
-        assert_eq!(task_size(1 << 20, 8, 2112), 2048, "short rows");
-        assert_eq!(task_size(0, 1 << 25, 2112), (1 << 25) / 8448);
-        assert_eq!(task_size(0, u32::MAX, 2112), 4096, "the most");
+    fn tasks_are_those_of_whole_waves_of_at_most_8192_steps() {
+        assert_eq!(task_size(0, 0, 1320), 1024, "the least");
+        assert_eq!(task_size(0, 1_000_000, 1584), 1024);
+        assert_eq!(task_size(0, 1_584_000, 1584), 1500, "two thirds of a wave");
+        assert_eq!(task_size(1_000_000, 6_000_000, 1600), 5000, "one wave");
+        assert_eq!(task_size(0, 8192 * 1320, 1320), 8192);
+        assert_eq!(task_size(0, 8192 * 1320 + 1, 1320), 4097, "two waves");
         assert_eq!(task_size(u32::MAX, u32::MAX, 0), 8192);
-        assert_eq!(task_size(0, 0, 2112), 1024);
+        assert_eq!(task_size(u32::MAX, u32::MAX, 1), 8192);
     }
 
     #[test]
     fn a_block_takes_rows_alone_that_are_short_for_the_matrix() {
-        assert_eq!(longest_row(1 << 20, 2048, 2112), 4096);
+        assert_eq!(longest_row(1 << 20, 2048, 1320), 4096);
         assert_eq!(longest_row(40_000_000, 4096, 2000), 10_000);
         assert_eq!(longest_row(u32::MAX, u32::MAX, 0), u32::MAX);
     }

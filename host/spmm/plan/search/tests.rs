@@ -38,10 +38,11 @@ fn features(features: u32) -> SpmmOptions {
 
 #[test]
 fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
-    use SpmmKernel::{InStep, Narrow, Vector};
+    use SpmmKernel::{InStep, Narrow, Spmv, Vector};
     let random = Localities::NONE;
     for (rows, mean_row, locality, wide, wanted) in [
         (8_000, 500, random, 128, (InStep, 16, 1)),
+        (600_000, 73, BEST_CLUSTERS, 1, (Spmv, 1, 1)),
         (200_000, 6, random, 8, (Narrow, 2, 1)),
         (200_000, 20, random, 32, (Vector, 8, 1)),
         (400_000, 15, BEST_CLUSTERS, 33, (Vector, 16, 1)),
