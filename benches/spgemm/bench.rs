@@ -6,6 +6,7 @@ use crate::harness::json_lines::JsonLines;
 use crate::spgemm::choices::{Choice, OURS, choices};
 use crate::spgemm::cusparse_reuse::{self, Cusparse as CusparseReuse};
 use crate::spgemm::cusparse_spgemm::{Algorithm, Cusparse};
+use crate::spgemm::failure::Failure;
 use crate::spgemm::input::Input;
 use crate::spgemm::launched::Launched;
 use crate::spgemm::options::{ElementType, Factor, Options};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use warprow::device::{Device, DeviceError};
 use warprow::operand::OperandError;
 use warprow::spgemm::{BinLimits, Spgemm, SpgemmElement, SpgemmOptions, multiply};
-use warprow::{CsrMatrix, DeviceCsr, Error};
+use warprow::{CsrMatrix, DeviceCsr};
 
 /// Multiplications before the first that is timed.
 const WARM_UPS: u32 = 3;
@@ -91,47 +92,6 @@ struct Bench {
     reuse: Option<CusparseReuse>,
     choices: Vec<Choice>,
     samples: u32,
-}
-
-/// Why a line has no result.
-enum Failure {
-    /// Memory, or a limit of the implementation.
-    Skipped(String),
-    /// Anything else ends the run.
-    Fatal(anyhow::Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Device(
-                DeviceError::OutOfMemory { .. } | DeviceError::HostOutOfMemory { .. },
-            )
-            | Error::Operand(OperandError::TooLarge { .. }) => Self::Skipped(error.to_string()),
-            error => Self::Fatal(error.into()),
-        }
-    }
-}
-
-impl From<DeviceError> for Failure {
-    fn from(error: DeviceError) -> Self {
-        Error::from(error).into()
-    }
-}
-
-impl From<OperandError> for Failure {
-    fn from(error: OperandError) -> Self {
-        Error::from(error).into()
-    }
-}
-
-impl From<cusparse::Error> for Failure {
-    fn from(error: cusparse::Error) -> Self {
-        match error {
-            cusparse::Error::Device(error) => error.into(),
-            error => Self::Skipped(error.to_string()),
-        }
-    }
 }
 
 impl Bench {

@@ -22,6 +22,7 @@ pub(crate) mod cases;
 mod choices;
 mod cusparse_reuse;
 pub(crate) mod cusparse_spgemm;
+mod failure;
 mod input;
 mod launched;
 mod options;

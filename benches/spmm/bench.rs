@@ -2,7 +2,8 @@
 
 use crate::harness::element_type::ElementType;
 use crate::spmm::generated::GeneratedMatrices;
-use crate::spmm::implementers::{BenchElement, Implementer, Implementers};
+use crate::spmm::implementer::{BenchElement, Implementer};
+use crate::spmm::implementers::Implementers;
 use crate::spmm::matrix::{Made, Matrix};
 use crate::spmm::on_device::{OnDevice, fitting};
 use crate::spmm::operands::{DenseOperands, Operands};

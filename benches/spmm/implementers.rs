@@ -1,27 +1,24 @@
-//! Those who compute a case: the kernels of this crate, the limits, the algorithms of cuSPARSE.
+//! How a case is computed and timed: by the kernels of this crate, the limits, the algorithms of cuSPARSE.
 
-use crate::harness::cusparse::{self, CusparseElement};
+use crate::harness::cusparse;
 use crate::harness::floor::Floor;
 use crate::harness::flushed::FlushedL2;
 use crate::harness::measure::{Effort, Timing, measure};
 use crate::spmm::choices::{Choice, OURS, choices};
-use crate::spmm::floors::{Floors, L2_FLOOR, MEMORY_FLOOR};
+use crate::spmm::floors::Floors;
 use crate::spmm::gather_limit;
+use crate::spmm::implementer::{BenchElement, Implementer, Peers};
 use crate::spmm::on_device::{Fitting, OnDevice, fitting};
 use crate::spmm::operands::Operands;
 use crate::spmm::options::Options;
-use crate::spmm::report::{
-    Computed, Implementation, Instance, Line, Outcome, Preparation, Verified,
-};
+use crate::spmm::outcome::product;
+use crate::spmm::report::{Computed, Implementation, Instance, Line, Outcome, Preparation};
 use crate::spmm::{cusparse_spmm, cusparse_spmv};
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 use warprow::device::{Device, DeviceError};
 use warprow::spmm::Operand;
-use warprow::{RowOrder, Spmm, SpmmElement};
-
-/// The name of the copy.
-pub const COPY_LIMIT: &str = "copy_limit";
+use warprow::{RowOrder, Spmm};
 
 /// The most features of a case with a copy beside it: with more, rows of X that are read again are most of the bytes.
 const MAX_COPIED_FEATURES: u32 = 16;
@@ -31,58 +28,6 @@ const FLUSHED_SAMPLES: u32 = 9;
 
 /// Multiplications up to which a product of small whole numbers is computed beside the measured one.
 const MOST_EXACT: u64 = 1 << 31;
-
-/// How often a peer may round the sum of an entry of 16-bit elements: cuSPARSE's algorithms add parts of a row in the
-/// type of Y.
-const ROUNDINGS_OF_PEER: f64 = 8.0;
-
-/// An element type of both sides.
-pub trait BenchElement: SpmmElement + CusparseElement {}
-
-impl<T: SpmmElement + CusparseElement> BenchElement for T {}
-
-/// Who computes a case.
-#[derive(Clone, Copy, Debug)]
-pub enum Implementer {
-    /// A plan of this crate.
-    Warprow(Choice),
-    /// The gather limit.
-    GatherLimit,
-    /// A copy of as many bytes as a product moves at least.
-    CopyLimit,
-    /// SpMM of cuSPARSE.
-    CusparseSpmm(cusparse_spmm::Algorithm),
-    /// SpMV of cuSPARSE.
-    CusparseSpmv(cusparse_spmv::Algorithm),
-    /// The product's bytes over the memory's measured bandwidth.
-    MemoryFloor,
-    /// The gathered bytes over the L2 cache's.
-    L2Floor,
-}
-
-impl Implementer {
-    /// The name in the results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Warprow(choice) => choice.name,
-            Self::GatherLimit => gather_limit::NAME,
-            Self::CopyLimit => COPY_LIMIT,
-            Self::CusparseSpmm(algorithm) => algorithm.name(),
-            Self::CusparseSpmv(algorithm) => algorithm.name(),
-            Self::MemoryFloor => MEMORY_FLOOR,
-            Self::L2Floor => L2_FLOOR,
-        }
-    }
-}
-
-/// cuSPARSE, if it is there.
-#[derive(Default)]
-pub struct Peers {
-    /// With the functions of SpMM.
-    pub spmm: Option<cusparse_spmm::Cusparse>,
-    /// With those of SpMV.
-    pub spmv: Option<cusparse_spmv::Cusparse>,
-}
 
 /// What they need: the device, the library if there is one, and how often to measure.
 pub struct Implementers {
@@ -427,31 +372,4 @@ impl Implementers {
             outcome: product(timings, preparation, operands, None)?,
         }))
     }
-}
-
-/// What a product that ran has come to.
-fn product<T: BenchElement>(
-    [timing, flushed]: [Option<Timing>; 2],
-    preparation: Preparation,
-    operands: &Operands<'_, T>,
-    plan: Option<&Spmm<T>>,
-) -> anyhow::Result<Outcome> {
-    let verification = operands.verify(plan)?;
-    let max_rel_err = verification.entries.max_relative_error;
-    // Not so if it is NaN.
-    let of_rounded_sums = max_rel_err <= ROUNDINGS_OF_PEER * T::UNIT_ROUNDOFF;
-    let is_narrow = T::UNIT_ROUNDOFF > T::SUM_UNIT_ROUNDOFF;
-    let rounds_sums = plan.is_none() && is_narrow && !verification.ok() && of_rounded_sums;
-    if !verification.ok() && !rounds_sums {
-        eprintln!("{verification}");
-    }
-    let verified = Verified {
-        rows_verified: verification.rows,
-        max_rel_err,
-        rounds_sums,
-        exact: None,
-        ok: verification.ok() || rounds_sums,
-    };
-    let computed = Computed::product(timing, preparation, verified);
-    Ok(Outcome::Computed(computed.flushed(flushed)))
 }

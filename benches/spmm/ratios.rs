@@ -3,7 +3,7 @@
 use crate::spmm::choices::OURS;
 use crate::spmm::floors::{L2_FLOOR, MEMORY_FLOOR};
 use crate::spmm::gather_limit;
-use crate::spmm::implementers::COPY_LIMIT;
+use crate::spmm::implementer::COPY_LIMIT;
 use crate::spmm::results::Record;
 
 /// A case, and how our time compares.

@@ -81,6 +81,7 @@ impl Instance {
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "a case has a handful of results")]
 pub enum Outcome {
     /// A product, or the limit, that was computed.
     Computed(Computed),
