@@ -181,7 +181,8 @@ fn parts<T>(layers: &[GcnLayer<T>]) -> Vec<Part<'_, T>> {
 }
 
 /// The operators of a network in their order. With `listed`, a product with A_hat and what follows it for each node are
-/// one operator, if the kernel takes the widths; what it reads has columns of zeros up to a multiple of four.
+/// one operator, if the kernel takes the widths; what it reads has columns of zeros up to a multiple of four. What it
+/// reads must fit the L2 cache, too: from memory, SpMM is as fast, and the operators after it are faster alone.
 ///
 /// # Errors
 ///
@@ -197,8 +198,13 @@ pub(crate) fn steps<T: GcnElement>(
     let nonzeros = extent("the number of nonzeros", spmm.nnz())?;
     let parts = parts(layers);
     // The first operator reads the caller's features, whose rows may start anywhere.
+    let l2_bytes = device.properties().l2_bytes.unwrap_or(u64::MAX);
+    let fits_l2 = |cols: usize| {
+        let row_bytes = padded_features(cols) * size_of::<T>();
+        u64::from(nodes) * row_bytes as u64 <= l2_bytes
+    };
     let listed_for = |part: Option<&Part<'_, T>>| match part {
-        Some(Part::Spmm { cols, .. }) if takes_features(*cols) => listed,
+        Some(Part::Spmm { cols, .. }) if takes_features(*cols) && fits_l2(*cols) => listed,
         _ => None,
     };
     let mut steps = Vec::new();

@@ -6,7 +6,8 @@ use sprs::CsMatI;
 use support::devices;
 use warprow::reference::WholeProduct;
 use warprow::{
-    Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, Spmv, bf16, f16, generate, reference,
+    Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, Spmv, bf16, f16, generate,
+    reference,
 };
 
 const SKEWED: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
@@ -89,6 +90,25 @@ fn spmv_is_exact_however_long_rows_are_and_in_every_type() {
     spmv_is_exact::<f64>();
     spmv_is_exact::<f16>();
     spmv_is_exact::<bf16>();
+}
+
+/// Tasks of less than a chunk and of a few, whose ends lie anywhere in a chunk.
+#[test]
+fn spmv_is_exact_with_tasks_of_any_size() {
+    for lengths in row_lengths() {
+        let whole = WholeProduct::<f32>::new(structure(&lengths).view(), 1, 3);
+        for device in devices() {
+            for size in [37, 129, 1_000, 70_000] {
+                let tuning = SpmmTuning::new().task_size(Some(size));
+                let options = SpmmOptions::new().tuning(tuning);
+                let spmv = Spmv::plan(&device, whole.a(), options).unwrap();
+                assert_eq!(spmv.as_spmm().kernel(), SpmmKernel::Spmv);
+                let y = spmv.multiply(whole.x().column(0)).unwrap();
+                let checked = whole.verify(y.insert_axis(Axis(1)).view());
+                assert!(checked.is_exact(), "{spmv}: {checked}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
     assert_eq!(chosen(&w), GemmKernel::SplitFragments);
     assert_eq!(
         chosen(&generate::dense(15, 8, 1).unwrap()),
-        GemmKernel::Staged
+        GemmKernel::Shallow
     );
     assert_eq!(
         chosen(&generate::dense(33, 8, 1).unwrap()),
@@ -29,7 +29,7 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
     );
     assert_eq!(
         chosen(&generate::dense(15, 17, 1).unwrap()),
-        GemmKernel::Staged
+        GemmKernel::Shallow
     );
     // Three parts reach less far than two.
     let mut wide = generate::dense::<f32>(18, 17, 1).unwrap();
@@ -46,7 +46,7 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
         .unwrap()
         .mapv(|weight| weight + weight.signum());
     assert_eq!(chosen(&wider), GemmKernel::WarpgroupHalves);
-    for (depth, kernel) in [(16, GemmKernel::WarpgroupHalves), (15, GemmKernel::Staged)] {
+    for (depth, kernel) in [(16, GemmKernel::WarpgroupHalves), (15, GemmKernel::Shallow)] {
         let first = wider.slice(s![..depth, ..]).to_owned();
         assert_eq!(chosen(&first), kernel, "{depth} rows");
     }
@@ -111,10 +111,11 @@ fn rows_of_an_odd_number_of_16_bit_elements_are_for_kernels_that_shift_them() {
         let w = generate::dense::<f16>(depth, 20, 1).unwrap();
         Gemm::plan(&device, w.view(), None, GemmOptions::new().tuning(tuning))
     };
-    assert_eq!(plan(17, None).unwrap().kernel(), GemmKernel::Fragments);
-    for kernel in [GemmKernel::Shallow, GemmKernel::WarpgroupFragments] {
-        assert_eq!(plan(31, Some(kernel)).unwrap().kernel(), kernel);
-    }
+    let default = |depth| plan(depth, None).unwrap().kernel();
+    assert_eq!(default(5), GemmKernel::Shallow);
+    assert_eq!(default(17), GemmKernel::WarpgroupFragments);
+    assert_eq!(default(1023), GemmKernel::WarpgroupFragments);
+    assert_eq!(default(1025), GemmKernel::Fragments);
     for (depth, kernel, reason) in [
         (
             5,

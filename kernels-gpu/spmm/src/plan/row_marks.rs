@@ -1,6 +1,6 @@
 //! Marks of the nonzeros with which rows begin, for the kernel [`spmv`](crate::product::spmv).
 
-use crate::product::spmv::{WARPS, warp_range};
+use crate::product::spmv::{WARPS, first_of_warp};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 
@@ -101,8 +101,7 @@ pub unsafe fn ordinals(
         } else {
             let task = (warp / u64::from(WARPS)) as usize;
             let (begin, end) = (start.load(task), start.load(task + 1));
-            let (first, _) = warp_range(begin, end, (warp % u64::from(WARPS)) as u32);
-            let first = first.max(begin);
+            let first = first_of_warp(begin, end, (warp % u64::from(WARPS)) as u32);
             // The first row that begins at `first` or after it.
             while low < high {
                 let middle = low + (high - low) / 2;

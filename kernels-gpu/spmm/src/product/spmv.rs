@@ -2,8 +2,9 @@
 //!
 //! Changes from `narrow`: there, a warp walks alone along row pointers, and turns products around in shared memory.
 //! Here the plan has [marked](crate::plan::row_marks) the nonzeros with which rows begin, a bit each. So a lane finds
-//! the rows of its nonzeros without a row pointer. It loads columns and values 16 bytes at a time, and adds up its own
-//! products:
+//! the rows of its nonzeros without a row pointer. It adds up its own products. It loads columns and values 16 bytes at
+//! a time, those of the next chunk before it adds up the present one: a warp always waits for one access to memory.
+//!
 //!
 //! ```text
 //! lanes of 4 nonzeros      0               1               2
@@ -28,7 +29,7 @@ use crate::product::reduction::{Reducer, Reduction, Total};
 use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
 use crate::product::scaling::Scaling;
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape};
-use chunk::{CHUNK, Chunk, NONZEROS_OF_LANE};
+use chunk::{CHUNK, Chunk};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
@@ -51,7 +52,7 @@ pub const HAS_EXTREMA: bool = false;
 pub const WARPS: u32 = 4;
 
 /// Threads in a block.
-const BLOCK: u32 = WARPS * WARP_SIZE;
+pub const BLOCK: u32 = WARPS * WARP_SIZE;
 
 /// Nonzeros that a block takes at a time.
 pub const NONZEROS_OF_BLOCK: u32 = WARPS * CHUNK;
@@ -94,6 +95,7 @@ pub unsafe fn spmv<T: Operand>(
     let parts = WarpParts {
         head: shared_array!(T::Sum; WARPS as usize),
         tail: shared_array!(T::Sum; WARPS as usize),
+        row: shared_array!(u32; WARPS as usize),
         has_start: shared_array!(u32; WARPS as usize),
     };
     let task = thread::block_idx_x();
@@ -115,7 +117,7 @@ pub unsafe fn spmv<T: Operand>(
             let of_warp = (task, feature);
             add_up::<T>((&a, elements, &y), (&items, &scaling), parts, of_warp);
             thread::sync_threads();
-            has_parts = join::<T>((&a, &y), (&items, &scaling), parts, of_warp);
+            has_parts = join::<T>(&y, (&items, &scaling), parts, of_warp);
             thread::sync_threads();
             feature += 1;
         }
@@ -133,6 +135,8 @@ struct WarpParts<S> {
     head: Shared<S>,
     /// The part of the row that is open when it ends.
     tail: Shared<S>,
+    /// That row of A, if it begins in the warp.
+    row: Shared<u32>,
     /// Whether a row begins in the warp: else its tail is all that it has, and it has no head.
     has_start: Shared<u32>,
 }
@@ -187,6 +191,13 @@ unsafe fn write<T: Operand>(
     unsafe { RowEpilogue::<T>::write::<1, 1, 1>(scaling, output, [[sum]]) };
 }
 
+/// Whether an element of Y is alpha times the sum of its row: most products, which have a shorter way to Y.
+#[inline(always)]
+fn only_scales<S: Real>(items: &Items<S>, scaling: &Scaling<S>) -> bool {
+    let has_same_rows = items.original_row.address() == 0 && scaling.diagonal.address() == 0;
+    has_same_rows && scaling.beta == S::ZERO && scaling.alpha != S::ZERO
+}
+
 /// Writes the rows that begin in the warp and end in it, and leaves the rest to [`join`].
 ///
 /// # Safety
@@ -200,65 +211,84 @@ unsafe fn add_up<T: Operand>(
     (task, feature): (u32, u32),
 ) {
     let (lane, warp) = (warp::lane_id(), thread::thread_idx_x() / WARP_SIZE);
+    let only_scales = only_scales(items, scaling);
+    let marks = items.marks.bits;
     // SAFETY: the task and the one after it have a start; each warp has a number of rows before it, and its own parts.
     // An open row that a mark ends is one of A's rows, and only this warp has its last nonzero.
     unsafe {
         let begin = items.start.load(task as usize);
         let end = items.start.load(task as usize + 1);
-        let (mut first, warp_end) = warp_range(begin, end, warp);
+        let (mut number, end_number) = chunks_of_warp(begin, end, warp);
         // The number of the open row, among the rows that have nonzeros.
         let ordinal = items.marks.ordinal.load((task * WARPS + warp) as usize);
-        let mut open_row = ordinal.wrapping_sub(1);
-        let mut has_start = false;
+        let head_row = ordinal.wrapping_sub(1);
+        let mut open_row = head_row;
         // The open row's sum, in the last lane.
         let mut open = Total::start();
-        while first < warp_end {
-            let chunk = Chunk {
-                first,
-                begin,
-                end: warp_end,
-            };
-            let starts = chunk.starts(items.marks.bits);
-            let products = chunk.products(a, x);
-            let carry = warp::shfl_idx(FULL_MASK, open, WARP_SIZE - 1, WARP_SIZE);
-            let sums = chunk::add_up::<T::Sum>(starts, &products, carry);
-            open = sums.open;
-            let row_starts = chunk::count(starts);
-            // A lane writes the rows that end before its marks.
-            let mut left = starts;
-            let mut row = open_row.wrapping_add(row_starts.before);
-            while left != 0 {
-                thread::keep_rolled();
-                let sum = sums.before(starts, left.trailing_zeros());
-                let is_head = !has_start && row == open_row;
-                if is_head {
-                    parts.head.store(warp as usize, sum);
-                } else {
-                    let row = row_of(items, row);
-                    write::<T>(row, y, items, scaling, feature, sum);
+        let column = y.data.offset_rows(feature, size_of::<T>() as u32);
+        if number < end_number {
+            let mut next = Chunk::new(number, begin, end).load(a, marks);
+            while number < end_number {
+                let (chunk, nonzeros) = (Chunk::new(number, begin, end), next);
+                let elements = nonzeros.elements::<T>(x);
+                number += 1;
+                // The next chunk comes from memory while this one is added up.
+                if number < end_number {
+                    next = Chunk::new(number, begin, end).load(a, marks);
                 }
-                left &= left - 1;
-                row = row.wrapping_add(1);
+                let (products, starts) = chunk.products::<T>(&nonzeros, &elements);
+                let carry = warp::shfl_idx(FULL_MASK, open, WARP_SIZE - 1, WARP_SIZE);
+                let sums = chunk::add_up::<T::Sum>(starts, &products, carry);
+                open = sums.open;
+                let row_starts = chunk::count(starts);
+                // A lane writes the rows that end before its marks.
+                let mut left = starts;
+                let mut row = open_row.wrapping_add(row_starts.before);
+                while left != 0 {
+                    thread::keep_rolled();
+                    let sum = sums.before(starts, left.trailing_zeros());
+                    if row == head_row {
+                        parts.head.store(warp as usize, sum);
+                    } else {
+                        let row = row_of(items, row);
+                        if only_scales {
+                            let y = column.offset_rows(row, y.stride * size_of::<T>() as u32);
+                            T::store(y, 0, [scaling.alpha.mul_add(sum, T::Sum::ZERO)]);
+                        } else {
+                            write::<T>(row, y, items, scaling, feature, sum);
+                        }
+                    }
+                    left &= left - 1;
+                    row = row.wrapping_add(1);
+                }
+                open_row = open_row.wrapping_add(row_starts.all);
             }
-            has_start |= row_starts.all > 0;
-            open_row = open_row.wrapping_add(row_starts.all);
-            first = first.saturating_add(CHUNK);
         }
         if lane == WARP_SIZE - 1 {
             parts.tail.store(warp as usize, open);
+            let has_start = open_row != head_row;
             parts.has_start.store(warp as usize, u32::from(has_start));
+            if has_start {
+                parts.row.store(warp as usize, row_of(items, open_row));
+            }
         }
     }
 }
 
-/// The nonzeros of a warp, of those of a task: from a multiple of a lane's on, so that loads of 16 bytes are aligned.
+/// The chunks of a warp, of those of a task: the first number and the number after the last one.
 #[inline(always)]
-pub(crate) fn warp_range(begin: u32, end: u32, warp: u32) -> (u32, u32) {
-    let first = begin - begin % NONZEROS_OF_LANE;
-    let of_warp = (end - first).div_ceil(WARPS);
-    let of_warp = of_warp.div_ceil(NONZEROS_OF_LANE) * NONZEROS_OF_LANE;
-    let from = |warp: u32| first + (end - first).min(of_warp.saturating_mul(warp));
-    (from(warp), from(warp + 1))
+fn chunks_of_warp(begin: u32, end: u32, warp: u32) -> (u32, u32) {
+    let first = begin / CHUNK;
+    let chunks = end.div_ceil(CHUNK) - first;
+    let before = |warp: u32| first + chunks * warp / WARPS;
+    (before(warp), before(warp + 1))
+}
+
+/// The first nonzero of a warp, of those of a task.
+#[inline(always)]
+pub(crate) fn first_of_warp(begin: u32, end: u32, warp: u32) -> u32 {
+    let (first, _) = chunks_of_warp(begin, end, warp);
+    first.saturating_mul(CHUNK).max(begin).min(end)
 }
 
 /// The row of A with that number among those that have nonzeros.
@@ -284,20 +314,22 @@ unsafe fn row_of<S: Element>(items: &Items<S>, ordinal: u32) -> u32 {
 /// The contract of the kernel. All threads of the block call it, after a barrier that follows [`add_up`].
 #[inline(always)]
 unsafe fn join<T: Operand>(
-    (a, y): (&Csr<T::Sum>, &DenseMut<T>),
+    y: &DenseMut<T>,
     (items, scaling): (&Items<T::Sum>, &Scaling<T::Sum>),
     parts: WarpParts<T::Sum>,
     (task, feature): (u32, u32),
 ) -> bool {
-    let t = task as usize;
-    // SAFETY: rows are compared with those of A before they are used; the parts are this task's; the last row that
-    // begins in the task is the one before those that begin after it.
+    // SAFETY: the tasks have starts, and a nonzero has a mark; the parts are this task's, and the row of a warp in which
+    // one begins is the last of these.
     unsafe {
-        let inside = |t: usize| {
-            let row = items.row.load(t);
-            row < a.rows && items.start.load(t) > a.row_ptr.load(row as usize)
+        let nonzeros = items.start.load(items.marks.tasks as usize);
+        // Whether a nonzero continues a row that began before it.
+        let goes_on_at = |nonzero: u32| {
+            let (word, bit) = (nonzero / u32::BITS, nonzero % u32::BITS);
+            nonzero < nonzeros && items.marks.bits.load(word as usize) >> bit & 1 == 0
         };
-        let (starts_inside, goes_on) = (inside(t), inside(t + 1));
+        let starts_inside = goes_on_at(items.start.load(task as usize));
+        let goes_on = goes_on_at(items.start.load(task as usize + 1));
         if thread::thread_idx_x() != 0 {
             return starts_inside || goes_on;
         }
@@ -308,19 +340,19 @@ unsafe fn join<T: Operand>(
         let mut open = Total::start();
         // Whether no row has begun so far: the open row is a part of one that began before the task, or nothing.
         let mut is_head = true;
+        let mut row = 0;
         let mut warp = 0;
         while warp < WARPS as usize {
             thread::keep_rolled();
             if parts.has_start.load(warp) != 0 {
                 let sum = Total::join(open, parts.head.load(warp));
                 if !is_head {
-                    let ordinal = items.marks.ordinal.load(t * WARPS as usize + warp);
-                    let row = row_of(items, ordinal - 1);
                     write::<T>(row, y, items, scaling, feature, sum);
                 } else if starts_inside {
                     store_part(split_rows::head(task), sum);
                 }
                 is_head = false;
+                row = parts.row.load(warp);
                 open = Total::start();
             }
             open = Total::join(open, parts.tail.load(warp));
@@ -331,8 +363,6 @@ unsafe fn join<T: Operand>(
         } else if goes_on {
             store_part(split_rows::tail(task), open);
         } else if !is_head {
-            let ordinal = items.marks.ordinal.load((t + 1) * WARPS as usize);
-            let row = row_of(items, ordinal - 1);
             write::<T>(row, y, items, scaling, feature, open);
         }
         starts_inside || goes_on

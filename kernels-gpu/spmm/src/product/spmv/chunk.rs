@@ -16,80 +16,125 @@ pub const CHUNK: u32 = WARP_SIZE * NONZEROS_OF_LANE;
 /// The nonzeros of a lane.
 const N: usize = NONZEROS_OF_LANE as usize;
 
-/// Where a chunk lies in A.
+/// A chunk of a task. It starts at a multiple of its nonzeros, so its first and its last nonzeros may be other tasks'.
 #[derive(Clone, Copy)]
 pub(super) struct Chunk {
-    /// Its first nonzero, a multiple of those of a lane.
+    /// Its first nonzero.
     pub first: u32,
-    /// The first nonzero of the task, and the end of the warp's.
+    /// The first nonzero of the task, and the end of the task's.
     pub begin: u32,
     pub end: u32,
 }
 
+/// The nonzeros of a lane, and the word with their marks.
+#[derive(Clone, Copy)]
+pub(super) struct LaneNonzeros<S> {
+    cols: [u32; N],
+    values: [S; N],
+    marks: u32,
+}
+
 impl Chunk {
-    /// The lane's first nonzero, or the warp's end.
+    /// The chunk of that number.
+    #[inline(always)]
+    pub fn new(number: u32, begin: u32, end: u32) -> Self {
+        let first = number * CHUNK;
+        Self { first, begin, end }
+    }
+
+    /// Whether all of its nonzeros are the task's.
+    #[inline(always)]
+    fn is_whole(self) -> bool {
+        self.begin <= self.first && self.end - self.first >= CHUNK
+    }
+
+    /// The lane's first nonzero.
     #[inline(always)]
     fn of_lane(self) -> u32 {
-        let before = warp::lane_id() * NONZEROS_OF_LANE;
-        self.first + before.min(self.end - self.first)
+        self.first + warp::lane_id() * NONZEROS_OF_LANE
     }
 
-    /// How many of the lane's nonzeros are before the task, and how many are before the warp's end.
+    /// A bit for each of the lane's nonzeros that is the task's.
     #[inline(always)]
-    fn of_task(self) -> (u32, u32) {
+    fn in_task(self) -> u32 {
         let first = self.of_lane();
-        (self.begin.saturating_sub(first), self.end - first)
+        let count = |end: u32| end.saturating_sub(first).min(NONZEROS_OF_LANE);
+        let below = |end: u32| !(u32::MAX << count(end));
+        below(self.end) & !below(self.begin)
     }
 
-    /// A bit for each of the lane's nonzeros with which a row begins, of those in the task.
+    /// Loads the lane's nonzeros, all at once: no load waits for another one.
     ///
     /// # Safety
     ///
-    /// `bits` are the marks of A.
+    /// The task's nonzeros are A's, whose columns and values start at multiples of 16 bytes; `marks` are A's.
     #[inline(always)]
-    pub unsafe fn starts(self, bits: Global<u32>) -> u32 {
-        let (skipped, len) = self.of_task();
-        let first = self.of_lane();
-        if len == 0 {
-            return 0;
-        }
-        // SAFETY: the lane has a nonzero, whose mark is in this word.
-        let word = unsafe { bits.load((first / u32::BITS) as usize) };
-        let of_task = u32::MAX >> (u32::BITS - len.min(NONZEROS_OF_LANE)) & (u32::MAX << skipped);
+    pub unsafe fn load<S: Element + Real>(self, a: &Csr<S>, marks: Global<u32>) -> LaneNonzeros<S> {
+        let first = self.of_lane() as usize;
         // A lane's nonzeros are in one word, as their first is a multiple of their number.
-        word >> (first % u32::BITS) & of_task
-    }
-
-    /// The products of the lane's nonzeros; -0 in the place of those that are not in the task.
-    ///
-    /// # Safety
-    ///
-    /// The nonzeros are A's, whose columns and values start at multiples of 16 bytes; the columns are rows of X.
-    #[inline(always)]
-    pub unsafe fn products<T: Operand>(
-        self,
-        a: &Csr<T::Sum>,
-        x: LaneColumns<T, 1, 1, 1>,
-    ) -> [T::Sum; N] {
-        let (skipped, len) = self.of_task();
-        let first = self.of_lane();
+        let word = first / u32::BITS as usize;
         // SAFETY: the nonzeros are in the task, by the comparisons; a lane's first is a multiple of their number.
         unsafe {
-            if skipped == 0 && len >= NONZEROS_OF_LANE {
-                let cols: [u32; N] = a.col_idx.load4(first as usize);
-                let values: [T::Sum; N] = a.values.load4(first as usize);
-                let elements: [[T::Vector; 1]; N] = array::from_fn(|i| x.load(cols[i]));
-                return array::from_fn(|i| values[i] * T::get(&elements[i][0], 0));
+            if self.is_whole() {
+                return LaneNonzeros {
+                    cols: a.col_idx.load4(first),
+                    values: a.values.load4(first),
+                    marks: marks.load(word),
+                };
             }
-            array::from_fn(|i| {
-                if (i as u32) < skipped || i as u32 >= len {
-                    return Total::start();
-                }
-                let nonzero = first as usize + i;
-                let [element] = x.load(a.col_idx.load(nonzero));
-                a.values.load(nonzero) * T::get(&element, 0)
-            })
+            let in_task = self.in_task();
+            let has = |i: usize| in_task >> i & 1 == 1;
+            LaneNonzeros {
+                // X has a first row, as A has nonzeros.
+                cols: array::from_fn(|i| if has(i) { a.col_idx.load(first + i) } else { 0 }),
+                values: array::from_fn(|i| {
+                    if has(i) {
+                        a.values.load(first + i)
+                    } else {
+                        S::ZERO
+                    }
+                }),
+                marks: if in_task == 0 { 0 } else { marks.load(word) },
+            }
         }
+    }
+
+    /// The lane's products, and a bit for each with which a row begins; -0 and no bit in the place of nonzeros that are
+    /// not in the task.
+    #[inline(always)]
+    pub fn products<T: Operand>(
+        self,
+        nonzeros: &LaneNonzeros<T::Sum>,
+        elements: &[[T::Vector; 1]; N],
+    ) -> ([T::Sum; N], u32) {
+        let mut products = array::from_fn(|i| nonzeros.values[i] * T::get(&elements[i][0], 0));
+        let all = (1 << NONZEROS_OF_LANE) - 1;
+        let mut starts = nonzeros.marks >> (self.of_lane() % u32::BITS) & all;
+        if !self.is_whole() {
+            let in_task = self.in_task();
+            starts &= in_task;
+            products = array::from_fn(|i| {
+                if in_task >> i & 1 == 1 {
+                    products[i]
+                } else {
+                    Total::start()
+                }
+            });
+        }
+        (products, starts)
+    }
+}
+
+impl<S: Copy> LaneNonzeros<S> {
+    /// The elements of X that they are multiplied by.
+    ///
+    /// # Safety
+    ///
+    /// The columns are rows of X.
+    #[inline(always)]
+    pub unsafe fn elements<T: Operand>(&self, x: LaneColumns<T, 1, 1, 1>) -> [[T::Vector; 1]; N] {
+        // SAFETY: this function's contract.
+        array::from_fn(|i| unsafe { x.load(self.cols[i]) })
     }
 }
 
@@ -106,14 +151,22 @@ pub(super) struct RowStarts {
 #[inline(always)]
 pub(super) fn count(starts: u32) -> RowStarts {
     let below = !(u32::MAX << warp::lane_id());
-    let ballots: [u32; N] = array::from_fn(|i| warp::ballot(FULL_MASK, starts >> i & 1 == 1));
-    let ones = |mask: u32| {
-        let counts = ballots.map(|ballot| (ballot & mask).count_ones());
-        counts[0] + counts[1] + counts[2] + counts[3]
-    };
+    if warp::any(FULL_MASK, starts & starts.wrapping_sub(1) != 0) {
+        let ballots: [u32; N] = array::from_fn(|i| warp::ballot(FULL_MASK, starts >> i & 1 == 1));
+        let ones = |mask: u32| {
+            let counts = ballots.map(|ballot| (ballot & mask).count_ones());
+            counts[0] + counts[1] + counts[2] + counts[3]
+        };
+        return RowStarts {
+            before: ones(below),
+            all: ones(u32::MAX),
+        };
+    }
+    // A row begins at most once in each lane: one ballot instead of four.
+    let ballot = warp::ballot(FULL_MASK, starts != 0);
     RowStarts {
-        before: ones(below),
-        all: ones(u32::MAX),
+        before: (ballot & below).count_ones(),
+        all: ballot.count_ones(),
     }
 }
 
