@@ -49,6 +49,18 @@ def products(folder):
             f"warprow is slower than the best algorithm of cuSPARSE in {len(slower)} of {len(ratios)} products.",
             f"The smallest ratio is {min(ratios)[0]:.2f} ({min(ratios)[1]}).",
         )
+    reused = [
+        (case[REUSE]["numeric_ms"] / case[OURS]["numeric_ms"], f"{graph}, {product}")
+        for (graph, product), case in grouped(results, "graph", "product").items()
+        if time(case.get(OURS)) and time(case.get(REUSE)) and case[OURS].get("numeric_ms")
+    ]
+    if reused:
+        slower = [name for ratio, name in sorted(reused) if ratio < 1]
+        text += prose(
+            f"Later numeric runs are slower than `SpGEMMreuse` in {len(slower)} of {len(reused)} products"
+            + (f" ({'; '.join(slower)})." if slower else "."),
+            f"The smallest ratio is {min(reused)[0]:.2f} ({min(reused)[1]}).",
+        )
     text += "\n" + table(HEAD, rows)
     return text + prose(
         "Whole multiplications with the allocation of C, rows sorted.",

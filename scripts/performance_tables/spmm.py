@@ -266,8 +266,12 @@ def files(folder):
         f"`{case.graph}` ({case.ours()['rows']:,} x {case.ours()['cols']:,}, {case.ours()['nnz']:,} nonzeros)"
         for case in cases
     )
+    against = [case for case in cases if case.to_cusparse() is not None]
+    slower = [str(case).replace(f", {FILE}", "") for case in against if case.to_cusparse() < 1]
     text = prose(
         f"{'; '.join(sizes)}.",
+        f"warprow is slower than the best algorithm of cuSPARSE in {len(slower)} of {len(against)} cases"
+        + (f" ({'; '.join(slower)})." if slower else "."),
         "A ratio above 1 says that warprow is faster. The floors are those of the generated graphs.",
     )
     return text + "\n" + table(head, rows) + prose(measured(results, ("cusparse", "cuSPARSE"))) + (
