@@ -88,7 +88,8 @@ impl Extents {
 }
 
 impl Floors {
-    /// Measures the rates; `None` on the emulator, and where the copy does not fit the memory.
+    /// Measures the rates by kernels that [`gather_limit::load`] has loaded; `None` on the emulator, and where the copy
+    /// does not fit the memory.
     ///
     /// # Errors
     ///
@@ -118,6 +119,16 @@ impl Floors {
             memory: COPIED as f64 / (copy.median * 1e-3),
             l2: extents.bytes(extents.nonzeros) as f64 / (gather.median * 1e-3),
         }))
+    }
+
+    /// Bytes that a copy reads and writes in a second.
+    pub const fn memory_rate(&self) -> f64 {
+        self.memory
+    }
+
+    /// Bytes that the gather limit reads from the L2 cache in a second.
+    pub const fn l2_rate(&self) -> f64 {
+        self.l2
     }
 
     /// The memory floor.

@@ -101,7 +101,7 @@ commands! {
         "Measures each choice that a plan of SpMM has for a matrix, and cuSPARSE";
     #[cfg(feature = "bench")]
     Tune = tune, subcommands::tune::EXAMPLES,
-        "Measures the memory bandwidth of a GPU, and writes a profile that WARPROW_PROFILE can name";
+        "Measures memory, L2 cache and launches of a GPU, and writes a profile that WARPROW_PROFILE can name";
     Doctor = doctor, subcommands::doctor::EXAMPLES,
         "Checks drivers, devices and compilers, and says what to do about what fails";
     New = new, subcommands::new::EXAMPLES,

@@ -70,7 +70,7 @@ pub struct Properties {
     pub max_shared_bytes_per_block: u32,
 }
 
-/// The rates of a GPU, and the size of its L1 caches.
+/// The rates of a GPU, the size of its L1 caches, and the cost of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceRates {
@@ -78,6 +78,11 @@ pub struct DeviceRates {
     pub clock_hz: u64,
     /// The peak rate of the memory.
     pub memory_bytes_per_second: u64,
+    /// The rate at which all multiprocessors together load rows of 512 bytes from the L2 cache, from random places of 16
+    /// MiB; `None` if it was not measured. Plans then count with as many bytes a cycle and multiprocessor as an H200 has.
+    pub l2_bytes_per_second: Option<u64>,
+    /// Nanoseconds of a launch after another one; `None` if they were not measured. Plans then count with those of an H200.
+    pub launch_nanoseconds: Option<u32>,
     /// Bytes of a multiprocessor's L1 cache, shared memory included.
     pub l1_bytes: u32,
 }

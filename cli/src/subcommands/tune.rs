@@ -1,4 +1,4 @@
-//! `warprow tune`: measures a GPU's memory rate, and writes a profile that plans read.
+//! `warprow tune`: measures a GPU's memory, L2 cache and launches, and writes a profile that plans read.
 
 use crate::commands::Global;
 use crate::failure::{Failure, Result};
@@ -7,7 +7,9 @@ use clap::Args;
 use std::path::PathBuf;
 use warprow::device::{DeviceProfile, PROFILE_VARIABLE};
 use warprow::files::write_bytes;
-use warprow_benches::plans::measured_rates::copy_rate;
+use warprow_benches::plans::measured_rates::launch_ms;
+use warprow_benches::spmm::floors::Floors;
+use warprow_benches::spmm::gather_limit;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -35,21 +37,32 @@ pub fn run(options: &Options, global: &Global) -> Result<bool> {
             "wanted a GPU to measure, found the emulator; host/device/profile has profiles of GPUs";
         return Err(Failure::NoDevice(words.to_owned()));
     }
-    let Some(rate) = copy_rate(&device).map_err(Failure::other)? else {
+    gather_limit::load(&device)?;
+    let Some(floors) = Floors::measure(&device).map_err(Failure::other)? else {
         let words = "wanted 2 GiB of free device memory to copy, found less";
         return Err(Failure::NoDevice(words.to_owned()));
     };
     let mut profile = DeviceProfile::of(&device);
     // At least one GB/s, the unit of the file.
-    profile.rates.memory_bytes_per_second = ((rate / COPIES_OF_PEAK) as u64).max(1_000_000_000);
-    profile.source =
-        "The memory's rate: that of copies, measured by `warprow tune`, divided by 0.89."
-            .to_owned();
+    let at_least_one_gb = |rate: f64| (rate as u64).max(1_000_000_000);
+    let (copies, l2) = (floors.memory_rate(), floors.l2_rate());
+    profile.rates.memory_bytes_per_second = at_least_one_gb(copies / COPIES_OF_PEAK);
+    profile.rates.l2_bytes_per_second = Some(at_least_one_gb(l2));
+    let launch = launch_ms(&device).map_err(Failure::other)?;
+    let launch = launch.map(|ms| (ms * 1e6).round().max(1.0) as u32);
+    profile.rates.launch_nanoseconds = launch;
+    profile.source = "Measured by `warprow tune`: the memory's rate (that of copies, divided by 0.89), the L2 cache's \
+                      and the time of a launch. Sizes as the driver reports them, or of a GPU of the same generation."
+        .to_owned();
     write_bytes(&options.output, profile.to_json().as_bytes())?;
     out.line(
         "memory",
-        format!("copies read and write {:.0} GB/s", rate / 1e9),
+        format!("copies read and write {:.0} GB/s", copies / 1e9),
     )?;
+    out.line("L2 cache", format!("gathers read {:.0} GB/s", l2 / 1e9))?;
+    if let Some(launch) = launch {
+        out.line("launch", format!("{:.1} us", f64::from(launch) * 1e-3))?;
+    }
     out.line("written", options.output.display())?;
     out.paragraph(
         "",
@@ -62,6 +75,8 @@ pub fn run(options: &Options, global: &Global) -> Result<bool> {
         "memory_bytes_per_second",
         profile.rates.memory_bytes_per_second,
     );
+    out.value("l2_bytes_per_second", profile.rates.l2_bytes_per_second);
+    out.value("launch_nanoseconds", launch);
     out.finish()?;
     Ok(true)
 }

@@ -39,11 +39,14 @@ fn tune_writes_a_profile_of_the_gpu_by_which_plans_are_made() {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", texts(&output).1);
     let profile = DeviceProfile::read(folder.path("gpu.json")).unwrap();
-    let rate = profile.rates.memory_bytes_per_second;
-    assert!(
-        (100_000_000_000..20_000_000_000_000).contains(&rate),
-        "{rate}"
-    );
+    let rates = profile.rates;
+    let plausible = 100_000_000_000..50_000_000_000_000;
+    let l2 = rates.l2_bytes_per_second.unwrap();
+    for rate in [rates.memory_bytes_per_second, l2] {
+        assert!(plausible.contains(&rate), "{rates:?}");
+    }
+    let launch = rates.launch_nanoseconds.unwrap();
+    assert!((500..1_000_000).contains(&launch), "{rates:?}");
     let (code, stdout, stderr) = info_with_profile(&folder, "gpu.json");
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("predicted"), "{stdout}");

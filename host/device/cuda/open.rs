@@ -165,6 +165,8 @@ fn properties(device: Device) -> CudaResult<Properties> {
                 * u64::from(attribute(A::MemoryClockRate)?)
                 * u64::from(attribute(A::GlobalMemoryBusWidth)?)
                 / 8,
+            l2_bytes_per_second: None,
+            launch_nanoseconds: None,
             l1_bytes: attribute(A::MaxSharedMemoryPerMultiprocessor)? + L1_BEYOND_SHARED,
         },
     };

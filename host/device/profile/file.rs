@@ -6,6 +6,14 @@ use serde::{Deserialize, Serialize};
 use simt::Hardware;
 use std::path::Path;
 
+/// Bytes of a GB.
+const GB: u64 = 1_000_000_000;
+
+/// Bytes in GB, rounded.
+fn in_gb(bytes: u64) -> u64 {
+    (bytes + GB / 2) / GB
+}
+
 /// The fields of a file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +24,10 @@ struct Fields {
     multiprocessors: u64,
     clock_mhz: u64,
     memory_gb_per_second: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    l2_gb_per_second: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    launch_ns: Option<u64>,
     l1_kib: u64,
     l2_kib: u64,
     registers: u64,
@@ -27,9 +39,16 @@ struct Fields {
 
 impl Fields {
     /// Each number with its name and its greatest value: what it counts fits its type then, also in bytes or hertz.
-    fn limits(&self) -> [(&'static str, u64, u64); 10] {
+    fn limits(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
         let kib = (u32::MAX >> 10).into();
         let count = u32::MAX.into();
+        let may_be_absent = [
+            ("l2_gb_per_second", self.l2_gb_per_second),
+            ("launch_ns", self.launch_ns),
+        ];
+        let given = may_be_absent
+            .into_iter()
+            .filter_map(move |(name, value)| Some((name, value?, count)));
         [
             ("multiprocessors", self.multiprocessors, count),
             ("clock_mhz", self.clock_mhz, count),
@@ -42,6 +61,8 @@ impl Fields {
             ("shared_kib", self.shared_kib, kib),
             ("reserved_shared_kib", self.reserved_shared_kib, kib),
         ]
+        .into_iter()
+        .chain(given)
     }
 }
 
@@ -120,7 +141,9 @@ impl DeviceProfile {
             hardware,
             rates: DeviceRates {
                 clock_hz: fields.clock_mhz * 1_000_000,
-                memory_bytes_per_second: fields.memory_gb_per_second * 1_000_000_000,
+                memory_bytes_per_second: fields.memory_gb_per_second * GB,
+                l2_bytes_per_second: fields.l2_gb_per_second.map(|rate| rate * GB),
+                launch_nanoseconds: fields.launch_ns.map(count),
                 l1_bytes: hardware.l1_bytes,
             },
         })
@@ -136,8 +159,9 @@ impl DeviceProfile {
             compute_capability: self.compute_capability.to_string(),
             multiprocessors: hardware.multiprocessors.into(),
             clock_mhz: self.rates.clock_hz / 1_000_000,
-            memory_gb_per_second: (self.rates.memory_bytes_per_second + 500_000_000)
-                / 1_000_000_000,
+            memory_gb_per_second: in_gb(self.rates.memory_bytes_per_second),
+            l2_gb_per_second: self.rates.l2_bytes_per_second.map(in_gb),
+            launch_ns: self.rates.launch_nanoseconds.map(u64::from),
             l1_kib: u64::from(hardware.l1_bytes) >> 10,
             l2_kib: hardware.l2_bytes >> 10,
             registers: hardware.registers.into(),
@@ -183,6 +207,11 @@ mod tests {
                 "my.json, line 7, field `memory_gb_per_second`: wanted a number from 1 to",
             ),
             (
+                "\"l2_gb_per_second\": ",
+                "\"launch_ns\": 5000000000, \"l2_gb_per_second\": ",
+                "`launch_ns`: wanted a number from 1 to 4294967295, found 5000000000",
+            ),
+            (
                 "132",
                 "\"many\"",
                 "my.json, line 5, field `multiprocessors`: invalid type: string \"many\", expected u64",
@@ -195,7 +224,7 @@ mod tests {
             (
                 "\"l2_kib\"",
                 "\"l3_kib\"",
-                "line 9, field `l3_kib`: unknown field `l3_kib`, expected one of",
+                "line 10, field `l3_kib`: unknown field `l3_kib`, expected one of",
             ),
             ("  \"l1_kib\": 256,\n", "", "missing field `l1_kib`"),
             (
@@ -203,7 +232,7 @@ mod tests {
                 "\"nine\"",
                 "my.json, line 4, field `compute_capability`: wanted two numbers like \"9.0\", found",
             ),
-            ("65536,", "65536", "my.json, line 11"),
+            ("65536,", "65536", "my.json, line 12"),
         ] {
             let found = error_of(text, other);
             assert!(found.contains(wanted), "{found}");

@@ -40,8 +40,12 @@ const L1_BYTES_PER_CYCLE: f64 = 128.0;
 /// Instruction schedulers of a multiprocessor.
 const SCHEDULERS: f64 = 4.0;
 
-/// Seconds of a launch after another one.
+/// Seconds of a launch after another one, where the GPU's rates do not have it.
 const LAUNCH_SECONDS: f64 = 3e-6;
+
+/// Bytes that a multiprocessor gets from the L2 cache in a cycle by `DeviceRates::l2_bytes_per_second` of the H200, to
+/// whose times the constants were fitted.
+const FITTED_L2_BYTES_PER_CYCLE: f64 = 33.84;
 
 /// Seconds of counting statistics: of the launches with what they wait for, and for each nonzero.
 const STATISTICS_SECONDS: [f64; 2] = [3e-4, 6e-11];
@@ -63,6 +67,9 @@ pub struct Gpu {
     multiprocessors: f64,
     clock: f64,
     memory_rate: f64,
+    /// The L2 cache's bytes for each multiprocessor and cycle, over those of an H200.
+    relative_l2_rate: f64,
+    launch_seconds: f64,
     l1_bytes: f64,
     l2_bytes: f64,
 }
@@ -72,9 +79,16 @@ impl Gpu {
     pub fn of(device: &Device) -> Option<Self> {
         let properties = device.properties();
         let rates = properties.rates?;
+        let multiprocessors = f64::from(properties.multiprocessors.max(1));
+        let clock = rates.clock_hz as f64;
+        let of_h200 = multiprocessors * clock * FITTED_L2_BYTES_PER_CYCLE;
+        let relative = |rate: u64| rate as f64 / of_h200;
+        let seconds = |nanoseconds| f64::from(nanoseconds) * 1e-9;
         Some(Self {
-            multiprocessors: f64::from(properties.multiprocessors.max(1)),
-            clock: rates.clock_hz as f64,
+            multiprocessors,
+            clock,
+            relative_l2_rate: rates.l2_bytes_per_second.map_or(1.0, relative),
+            launch_seconds: rates.launch_nanoseconds.map_or(LAUNCH_SECONDS, seconds),
             memory_rate: rates.memory_bytes_per_second as f64,
             l1_bytes: rates.l1_bytes as f64,
             l2_bytes: properties.l2_bytes? as f64,
@@ -151,7 +165,7 @@ impl CostModel {
         let (rows, cols, nonzeros) = (f64::from(a.rows), f64::from(a.cols), f64::from(a.nonzeros));
         if a.rows == 0 || a.nonzeros == 0 {
             return Prediction {
-                seconds: LAUNCH_SECONDS,
+                seconds: gpu.launch_seconds,
                 bound: Bound::Launches,
                 l2_misses: 0.0,
             };
@@ -224,7 +238,7 @@ impl CostModel {
             + streamed * (lists + results))
             / (gpu.memory_rate * c.memory_efficiency);
         let l2_bytes = loaded * tile.loaded(SECTOR) * l1_misses + lists * tile.count + results;
-        let l2_time = l2_bytes / (per_second * c.l2_bytes_per_cycle);
+        let l2_time = l2_bytes / (per_second * c.l2_bytes_per_cycle * gpu.relative_l2_rate);
         let l1_cycles = if is_vector {
             let loads = Tile::loads(candidate);
             nonzeros * loads.count * loads.loaded(LINE) / LINE * c.l1_cycles_per_line
@@ -270,7 +284,7 @@ impl CostModel {
         };
 
         let joins_rows = is_vector && longest > STEPS;
-        let launches = LAUNCH_SECONDS * if joins_rows { 2.0 * blocks } else { blocks };
+        let launches = gpu.launch_seconds * if joins_rows { 2.0 * blocks } else { blocks };
         let times = [
             (memory, Bound::Memory),
             (l2_time, Bound::L2),
