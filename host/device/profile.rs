@@ -1,4 +1,4 @@
-//! A GPU's sizes and rates: an emulator plans as that GPU would, and a GPU of that name takes the rates.
+//! The sizes and rates of a GPU. Plans on an emulator use all of them; plans on the GPU itself use the rates.
 
 mod error;
 mod file;
@@ -20,9 +20,10 @@ pub(super) const EMULATOR_OF: &str = "emulator of ";
 /// An [emulator of it](super::Device::emulator_of) makes the GPU's plans: the same kernels, grids and tasks. An
 /// emulator without a profile knows no caches and takes the host's cores for multiprocessors.
 ///
-/// Profiles of five GPUs are in the library; others are [read](Self::read) from files. If the environment variable
-/// `WARPROW_PROFILE` names one, [`Device::open`](super::Device::open) and [`Device::select`](super::Device::select)
-/// open an emulator of its GPU, or plan for a GPU of that name by its rates.
+/// Profiles of five GPUs are in the library; others are [read](Self::read) from files. The environment variable
+/// `WARPROW_PROFILE` can name a file for [`Device::open`](super::Device::open) and
+/// [`Device::select`](super::Device::select). If they open an emulator, it is an emulator of the profile's GPU. If they
+/// open a GPU with the profile's name, plans use the profile's rates. A GPU with another name ignores the profile.
 ///
 /// ```
 /// use warprow::device::{Device, DeviceProfile, EmulatorOptions};
@@ -42,7 +43,7 @@ pub struct DeviceProfile {
     pub compute_capability: Version,
     /// Multiprocessors, and the sizes of caches, registers and shared memory.
     pub hardware: Hardware,
-    /// The peak rates.
+    /// Rates, L1 size and the time of a launch.
     pub rates: DeviceRates,
 }
 

@@ -30,8 +30,8 @@ impl fmt::Display for Version {
     }
 }
 
-/// A device's description and limits. What only a GPU has is `None` on the emulator. An
-/// [emulator of a GPU](super::Device::emulator_of) has those of its profile.
+/// A device's description and limits. Fields that only a GPU has are `None` on a plain emulator. An
+/// [emulator of a GPU](super::Device::emulator_of) has the sizes and rates of that GPU's profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Properties {
@@ -70,7 +70,7 @@ pub struct Properties {
     pub max_shared_bytes_per_block: u32,
 }
 
-/// The rates of a GPU, the size of its L1 caches, and the cost of a launch.
+/// What models of time need to know about a GPU: rates, the size of an L1 cache, and the time of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceRates {
@@ -78,10 +78,11 @@ pub struct DeviceRates {
     pub clock_hz: u64,
     /// The peak rate of the memory.
     pub memory_bytes_per_second: u64,
-    /// The rate at which all multiprocessors together load rows of 512 bytes from the L2 cache, from random places of 16
-    /// MiB; `None` if it was not measured. Plans then count with as many bytes a cycle and multiprocessor as an H200 has.
+    /// Bytes a second that all multiprocessors together load from the L2 cache: rows of 512 bytes, at random places in
+    /// 16 MiB. `None` if it was not measured; plans then assume the H200's 33.8 bytes a cycle and multiprocessor.
     pub l2_bytes_per_second: Option<u64>,
-    /// Nanoseconds of a launch after another one; `None` if they were not measured. Plans then count with those of an H200.
+    /// Nanoseconds from the start of one small launch to the start of the next in a stream; `None` if they were not
+    /// measured. Plans then assume 3000.
     pub launch_nanoseconds: Option<u32>,
     /// Bytes of a multiprocessor's L1 cache, shared memory included.
     pub l1_bytes: u32,
