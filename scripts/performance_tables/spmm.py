@@ -1,4 +1,4 @@
-"""The tables of SpMM: spmm.jsonl, the sweep over the plan's choices, and the counters."""
+"""The tables of SpMM: spmm.jsonl, spmm_cuda_13_0.jsonl, the sweep over the plan's choices, and the counters."""
 
 from math import ceil, inf
 
@@ -150,9 +150,9 @@ def by_type(cases, title, sentences, ratio):
     return prose(f"**{title}.**", *sentences) + "\n" + tables if tables else ""
 
 
-def speed(folder):
+def speed(folder, name="spmm"):
     """Against cuSPARSE, the gather limit, the floors and the given order; how many cases there are."""
-    cases = [case for case in read_cases(folder / "spmm.jsonl") if case.kind != FILE]
+    cases = [case for case in read_cases(folder / f"{name}.jsonl") if case.kind != FILE]
     if not cases:
         return "Not measured yet.\n"
     results = [result for case in cases for result in case.results.values()]
@@ -222,9 +222,15 @@ def speed(folder):
             f"errors up to {worst:.1e} relative to |A||X|. Their times count."
         )
     counts.append("Medians of the device's time, verified against f64.")
-    chart = ", [chart of all cases]({folder}/spmm.svg)" if (folder / "spmm.svg").exists() else ""
+    picture = f"{name}.svg"
+    chart = f", [chart of all cases]({{folder}}/{picture})" if (folder / picture).exists() else ""
     text += prose(*counts, measured(results, ("cusparse", "cuSPARSE")))
-    return text + "[Results]({folder}/spmm.jsonl)" + chart + ".\n"
+    return text + f"[Results]({{folder}}/{name}.jsonl){chart}.\n"
+
+
+def speed_cuda_13_0(folder):
+    """The same with the cuSPARSE of CUDA 13.0, and with more numbers of features and types."""
+    return speed(folder, "spmm_cuda_13_0")
 
 
 def rates(results, floor):
@@ -358,7 +364,7 @@ def choices(folder):
 def sixteen_bit(folder):
     """How much faster elements of 16 bits are than f32."""
     times = {}
-    for case in read_cases(folder / "spmm.jsonl"):
+    for case in read_cases(folder / "spmm_cuda_13_0.jsonl"):
         if case.kind != FILE and case.time(OURS):
             times[case.element, case.kind, case.features, case.graph] = case.time(OURS)
     ratios = {}
@@ -413,6 +419,7 @@ def percents(result):
 
 SECTIONS = {
     "spmm": speed,
+    "spmm_cuda_13_0": speed_cuda_13_0,
     "spmm_files": files,
     "spmm_plan": plan,
     "spmm_choices": choices,
