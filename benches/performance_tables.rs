@@ -137,6 +137,120 @@ fn a_ratio_is_to_the_best_right_algorithm_of_the_later_result() {
 }
 
 #[test]
+fn flushed_times_floors_and_break_even_have_their_tables() {
+    let site = Site::with(&["spmm", "spmm_plan", "spmm_files"]);
+    let of_ours =
+        r#""ms":1.0,"flushed_ms":2.0,"ok":true,"plan_ms":7.0,"first_plan_ms":9.0,"upload_ms":70.0"#;
+    let of_default = r#""ms":3.0,"flushed_ms":5.0,"ok":true,"plan_ms":1.0,"first_plan_ms":1.0"#;
+    // Its preprocessing takes longer than our plan, so it never wins.
+    let of_second = r#""ms":2.0,"flushed_ms":9.0,"ok":true,"plan_ms":8.0,"first_plan_ms":10.0"#;
+    let lines = [
+        planted("warprow", of_ours),
+        planted("cusparse_default", of_default),
+        planted("cusparse_csr_alg2", of_second),
+        planted("memory_floor", r#""ms":1.0,"bytes":4,"gb_per_s":4100.0"#),
+        planted("l2_floor", r#""ms":0.5,"bytes":4,"gb_per_s":5500.0"#),
+    ];
+    let of_file = |line: &String| line.replace("rmat57", "file").replace("ppa", "words");
+    let files: Vec<String> = lines.iter().map(of_file).collect();
+    site.write("spmm.jsonl", &[&lines[..], &files].concat());
+    let Some(text) = site.written() else {
+        return;
+    };
+    assert_all_in(
+        &text,
+        &[
+            "**Times as fast as cuSPARSE with a flushed L2 cache.**",
+            "| rmat57 | 2.50 (2.50) |",
+            "1 cases, 1 of them timed against cuSPARSE.",
+            "(4.10 TB/s)",
+            "**Speed relative to the memory floor.**",
+            "| rmat57 | 0.50 (0.50) |",
+            "(5.50 TB/s)",
+            // (7 - 1) / (3 - 1), and (9 - 1) / (3 - 1).
+            "| first | 4 | 4 | 0 | 2 |",
+            "| second | 3 | 3 | 0 | 2 |",
+            "| `words` | f32 | 32 | 1.0000 | 2.00 | 2.0000 | 2.50 | 0.50 | 0.50 | 7.00 | 3 |",
+        ],
+    );
+}
+
+#[test]
+fn a_plan_that_never_pays_says_so() {
+    let site = Site::with(&["spmm_plan"]);
+    let ours = r#""ms":2.0,"ok":true,"plan_ms":5.0,"first_plan_ms":5.0,"upload_ms":70.0"#;
+    let theirs = r#""ms":1.5,"ok":true,"plan_ms":0.1,"first_plan_ms":0.1"#;
+    site.write(
+        "spmm.jsonl",
+        &[
+            planted("warprow", ours),
+            planted("cusparse_default", theirs),
+        ],
+    );
+    let Some(text) = site.written() else {
+        return;
+    };
+    assert_all_in(&text, &["| second | never | never | 1 | 1 |"]);
+}
+
+#[test]
+fn a_mark_with_a_gpu_has_the_results_of_its_folder() {
+    let site = Site::with(&["spmm"]);
+    let results = site.path("h200");
+    for (gpu, ms) in [("h200", "4.0"), ("h100", "5.0")] {
+        std::fs::create_dir(site.path(gpu)).unwrap();
+        let lines = [
+            planted("warprow", r#""ms":1.0,"ok":true"#),
+            planted("cusparse_default", &format!(r#""ms":{ms},"ok":true"#)),
+        ];
+        site.write(&format!("{gpu}/spmm.jsonl"), &lines);
+    }
+    let marks = "<!-- begin: spmm -->\n<!-- end: spmm -->\n<!-- begin: spmm h100 -->\n<!-- end: spmm h100 -->\n";
+    std::fs::write(&site.document, marks).unwrap();
+    let Some(written) = site.run(&["--results", results.to_str().unwrap()]) else {
+        return;
+    };
+    assert!(written.status.success(), "{written:?}");
+    let text = site.text();
+    let (of_h200, of_h100) = text.split_once("<!-- begin: spmm h100 -->").unwrap();
+    assert_all_in(of_h200, &["| rmat57 | 4.00 (4.00) |", "(h200/spmm.jsonl)"]);
+    assert_all_in(of_h100, &["| rmat57 | 5.00 (5.00) |", "(h100/spmm.jsonl)"]);
+}
+
+#[test]
+fn the_peak_of_memory_stands_beside_that_of_cusparses_default() {
+    let site = Site::with(&["spgemm"]);
+    let line = |implementation: &str, outcome: &str| {
+        format!(
+            r#"{{"bench":"spgemm","graph":"a","product":"A x A","impl":"{implementation}","products":300,"#
+        ) + &format!(r#""entries":200,"gflops":3.0,"ok":true,{outcome},"device":"NVIDIA H200","#)
+            + r#""driver":"CUDA 13.0","date":"2026-01-02"}"#
+    };
+    let ours = r#""ms":1.0,"numeric_first_ms":0.5,"numeric_ms":0.25,"peak_bytes":3000000"#;
+    site.write(
+        "spgemm.jsonl",
+        &[
+            line("warprow", ours),
+            line("cusparse_default", r#""ms":4.0,"peak_bytes":12000000"#),
+            line(
+                "cusparse_reuse",
+                r#""ms":3.0,"numeric_ms":0.75,"peak_bytes":1"#,
+            ),
+        ],
+    );
+    let Some(text) = site.written() else {
+        return;
+    };
+    assert_all_in(
+        &text,
+        &[
+            "Later numeric runs are slower than `SpGEMMreuse` in 0 of 1 products. The smallest ratio is 3.00 (a, A x A).",
+            "| a, A x A | 3.00e+02 | 2.00e+02 | 1.00 | 3 | 3.00 | 0.50 | 0.25 | 0.75 | 3 | 0.25 |",
+        ],
+    );
+}
+
+#[test]
 fn means_are_geometric_and_cells_of_a_part_of_the_graphs_say_so() {
     let case = |graph, features, ours: &str, theirs: &str| {
         let outcome = |ms| format!(r#""ms":{ms},"ok":true,"plan_ms":3.0"#);
@@ -257,7 +371,7 @@ fn only_what_stands_between_the_marks_is_rewritten_and_a_check_rewrites_nothing(
     assert!(site.run(&[]).unwrap().status.success());
     let text = site.text();
     assert!(
-        text.starts_with("before\n<!-- begin: spmm -->\nA cell has"),
+        text.starts_with("before\n<!-- begin: spmm -->\nGraphs of the sizes of `ppa`. A cell has"),
         "{text}"
     );
     assert!(text.ends_with("\n<!-- end: spmm -->\nafter\n"), "{text}");

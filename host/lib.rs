@@ -109,7 +109,10 @@ pub use spgemm::{
     Spgemm, SpgemmElement, SpgemmKernel, SpgemmOptions, SpgemmProduct, SpgemmTuning, spgemm,
 };
 #[cfg(feature = "spmm")]
-pub use spmm::{Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, Spmv};
+pub use spmm::{
+    Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmMeasurement, SpmmOptions, SpmmTuning,
+    Spmv,
+};
 
 /// Tests the code of the README.
 #[cfg(doctest)]

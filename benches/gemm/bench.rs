@@ -2,8 +2,11 @@
 
 use crate::gemm::choices::{Choice, OURS, choices, softmax_kernels};
 use crate::gemm::cublas::{Cublas, Mode};
-use crate::gemm::operands::{WholeOperands, arithmetic, distinct_rows, elements, poison, repeated};
+use crate::gemm::operands::{
+    Rows, WholeOperands, arithmetic, distinct_rows, elements, poison, repeated,
+};
 use crate::gemm::options::{Options, WeightShape};
+use crate::gemm::random::{self, Product};
 use crate::gemm::report::{Case, Line, Object, text};
 use crate::harness::element_type::ElementType;
 use crate::harness::floor::Floor;
@@ -44,15 +47,14 @@ pub fn run(options: &Options) -> anyhow::Result<bool> {
         results,
         all_right: true,
     };
+    if let Some(count) = options.random {
+        bench.random(count)?;
+        return Ok(bench.all_right);
+    }
     for rows in options.rows(bench.device.is_emulator()) {
         for &shape in &options.shapes {
             for &element in &options.elements {
-                match element {
-                    ElementType::F32 => bench.gemm::<f32>(rows, shape)?,
-                    ElementType::F64 => bench.gemm::<f64>(rows, shape)?,
-                    ElementType::F16 => bench.gemm::<f16>(rows, shape)?,
-                    ElementType::Bf16 => bench.gemm::<bf16>(rows, shape)?,
-                }
+                bench.gemm_of(element, Rows::all(rows), shape)?;
             }
         }
         for &classes in &options.classes {
@@ -81,11 +83,36 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The product by every implementation.
-    fn gemm<T: GemmElement>(&mut self, rows: u32, shape: WeightShape) -> anyhow::Result<()> {
+    /// So many random products, each of another element type than the one before.
+    fn random(&mut self, count: u32) -> anyhow::Result<()> {
+        let products = random::products(count, self.options.run.seed, self.device.is_emulator());
+        let elements = self.options.elements.iter().cycle();
+        for (Product { rows, shape }, &element) in products.into_iter().zip(elements) {
+            self.gemm_of(element, Rows::sampled(rows), shape)?;
+        }
+        Ok(())
+    }
+
+    /// The product of this element type by every implementation.
+    fn gemm_of(
+        &mut self,
+        element: ElementType,
+        rows: Rows,
+        shape: WeightShape,
+    ) -> anyhow::Result<()> {
+        match element {
+            ElementType::F32 => self.gemm::<f32>(rows, shape),
+            ElementType::F64 => self.gemm::<f64>(rows, shape),
+            ElementType::F16 => self.gemm::<f16>(rows, shape),
+            ElementType::Bf16 => self.gemm::<bf16>(rows, shape),
+        }
+    }
+
+    fn gemm<T: GemmElement>(&mut self, of_y: Rows, shape: WeightShape) -> anyhow::Result<()> {
         let WeightShape { depth, cols } = shape;
         let seed = self.options.run.seed;
-        let x = repeated::<T>(rows as usize, depth, seed)?;
+        let rows = of_y.count();
+        let x = repeated::<T>(of_y.on_host(), depth, seed)?;
         let w = generate::dense::<T>(depth, cols, seed + 1)?;
         let plan = Gemm::plan(&self.device, w.view(), None, GemmOptions::default())?;
         let case = Case {
@@ -96,7 +123,7 @@ impl Bench<'_> {
             element: T::NAME,
             bytes: plan.bytes(rows as usize),
         };
-        let operands = self.device.upload(elements(&x)).and_then(|x| {
+        let operands = of_y.upload(&self.device, &x).and_then(|x| {
             let y = self.device.uninitialized::<T>(rows as usize * cols)?;
             Ok((x, self.device.upload(elements(&w))?, y))
         });
@@ -115,7 +142,7 @@ impl Bench<'_> {
             let timing = measure(&self.device, Effort::of(self.options.samples), || {
                 gemm.run(&x_device, rows as usize, &mut y_device)
             })?;
-            let y = Array2::from_shape_vec((rows as usize, cols), y_device.download()?)?;
+            let y = of_y.download(&y_device, cols)?;
             let line = Line {
                 implementation: choice.name,
                 kernel: Some(gemm.kernel().name()),
@@ -124,7 +151,8 @@ impl Bench<'_> {
             };
             let found = reference.verify(arithmetic::<T>(Some(gemm.kernel())), y.view());
             let exact = whole.is_exact(&self.device, choice.options)?;
-            self.write(&case, line.timed(timing, floor), &found, exact)?;
+            let line = line.timed(timing, floor).verified(of_y.compared(), &found);
+            self.write(&case, line, &found, exact)?;
         }
         let Some(cublas) = &self.cublas else {
             return Ok(());
@@ -144,9 +172,10 @@ impl Bench<'_> {
             };
             match measure(&self.device, Effort::of(self.options.samples), &mut launch) {
                 Ok(timing) => {
-                    let y = Array2::from_shape_vec((rows as usize, cols), y_device.download()?)?;
+                    let y = of_y.download(&y_device, cols)?;
                     let found = reference.verify(arithmetic::<T>(None), y.view());
-                    lines.push((line.timed(timing, floor), Some(found)));
+                    let line = line.timed(timing, floor).verified(of_y.compared(), &found);
+                    lines.push((line, Some(found)));
                 }
                 Err(error) => {
                     let skipped = Some(error.to_string());
@@ -213,7 +242,8 @@ impl Bench<'_> {
                 ..Line::default()
             };
             let found = verify_log_softmax(x.view(), y.view());
-            self.write(&case, line.timed(timing, floor), &found, true)?;
+            let line = line.timed(timing, floor).verified(rows as usize, &found);
+            self.write(&case, line, &found, true)?;
         }
         Ok(())
     }
@@ -233,7 +263,7 @@ impl Bench<'_> {
         Ok(Some(timing.median))
     }
 
-    /// Reports a result that was compared in all rows; `exact` is false if one of small whole numbers was wrong.
+    /// Reports a verified result; `exact` is false if one of small whole numbers was wrong.
     fn write(
         &mut self,
         case: &Case,
@@ -244,7 +274,7 @@ impl Bench<'_> {
         if !found.ok() {
             eprintln!("{found}");
         }
-        let mut line = line.verified(case.rows as usize, found);
+        let mut line = line;
         line.ok = Some(found.ok() && exact);
         self.report(case, &line)
     }

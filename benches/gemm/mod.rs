@@ -9,6 +9,8 @@
 //! compares all rows of Y with the product in f64; from row 32,768 on, the rows of X repeat. The emulator has no times:
 //! there, products are only verified.
 //!
+//! `--random N` draws N products instead. Of these, the first and the last rows of Y are compared.
+//!
 //! Results name the entry point that ran. `--sweep` also runs every other instance that can compute the product.
 //! `scripts/instances-by-evidence` compares them.
 
@@ -17,6 +19,7 @@ mod choices;
 mod cublas;
 pub(crate) mod operands;
 mod options;
+mod random;
 mod report;
 #[cfg(test)]
 mod tests;

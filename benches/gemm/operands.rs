@@ -1,6 +1,7 @@
 //! X, W and Y of a product, random or of small whole numbers.
 
 use ndarray::{Array2, ArrayView2, s};
+use std::ops::Range;
 use warprow::device::{Device, DeviceBuffer, DeviceError};
 use warprow::gemm::GemmElement;
 use warprow::generate::{self, GenerateError};
@@ -10,8 +11,99 @@ use warprow::{Error, Gemm, GemmKernel, GemmOptions};
 /// Random rows of X; the rows after them repeat them.
 const RANDOM_ROWS: usize = 1 << 15;
 
+/// Rows of X that differ if only a sample of the rows is compared: an odd number, so that tiles begin anywhere.
+const SAMPLED_ROWS: usize = 4099;
+
 /// Rows of a product of whole numbers, at most: an odd number, so that the last tile is not full.
 const WHOLE_ROWS: usize = 40_007;
+
+/// The rows of a product, and which of them are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    all: usize,
+    /// Rows of X that the host has; the others repeat them.
+    on_host: usize,
+}
+
+impl Rows {
+    /// All rows are compared.
+    pub fn all(rows: u32) -> Self {
+        let all = rows as usize;
+        Self { all, on_host: all }
+    }
+
+    /// The first and the last rows are compared.
+    pub fn sampled(rows: u32) -> Self {
+        let all = rows as usize;
+        let on_host = all.min(SAMPLED_ROWS);
+        Self { all, on_host }
+    }
+
+    /// How many there are.
+    pub fn count(self) -> u32 {
+        // `all` was one.
+        self.all as u32
+    }
+
+    /// How many rows the host has to have.
+    pub fn on_host(self) -> usize {
+        self.on_host
+    }
+
+    /// How many are compared.
+    pub fn compared(self) -> usize {
+        self.ranges().iter().map(ExactSizeIterator::len).sum()
+    }
+
+    /// The compared rows. The second range begins where rows of X repeat the first one.
+    fn ranges(self) -> [Range<usize>; 2] {
+        let last = self.all.saturating_sub(1) / self.on_host.max(1) * self.on_host;
+        [0..self.on_host, last.max(self.on_host)..self.all]
+    }
+
+    /// Downloads the compared rows of Y, of `cols` columns.
+    ///
+    /// # Errors
+    ///
+    /// The device's.
+    pub fn download<T: GemmElement>(
+        self,
+        y: &DeviceBuffer<T>,
+        cols: usize,
+    ) -> anyhow::Result<Array2<T>> {
+        let mut elements = Vec::new();
+        for rows in self.ranges() {
+            elements.extend(y.slice(rows.start * cols..rows.end * cols)?.download()?);
+        }
+        Ok(Array2::from_shape_vec((self.compared(), cols), elements)?)
+    }
+
+    /// Uploads X: the rows that the host has, repeated.
+    ///
+    /// # Errors
+    ///
+    /// The device's.
+    pub fn upload<T: GemmElement>(
+        self,
+        device: &Device,
+        x: &Array2<T>,
+    ) -> Result<DeviceBuffer<T>, DeviceError> {
+        if x.nrows() == self.all {
+            return device.upload(elements(x));
+        }
+        let mut uploaded = device.uninitialized(self.all * x.ncols())?;
+        let mut filled = x.len();
+        uploaded.slice_mut(..filled)?.copy_from_slice(elements(x))?;
+        while filled < uploaded.len() {
+            let (from, to) = uploaded.as_mut_slice().split_at(filled)?;
+            let more = filled.min(to.len());
+            to.slice(..more)?
+                .copy_from(from.into_slice().slice(..more)?)?;
+            filled += more;
+        }
+        Ok(uploaded)
+    }
+}
 
 /// How a kernel of this crate computes, or cuBLAS, which may use tensor cores wherever they lose nothing.
 pub fn arithmetic<T: GemmElement>(kernel: Option<GemmKernel>) -> Arithmetic {
@@ -112,13 +204,35 @@ pub fn elements<T>(matrix: &Array2<T>) -> &[T] {
 ///
 /// The device's.
 pub fn poison<T: GemmElement>(y: &mut DeviceBuffer<T>) -> Result<(), DeviceError> {
-    let nan = vec![T::from_f64(f64::NAN); y.len()];
-    y.copy_from_slice(&nan)
+    // All bits are set in a NaN of each type.
+    y.fill_bytes(u8::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_has_the_first_and_the_last_rows() {
+        let device = Device::emulator(Default::default());
+        let x = repeated::<f32>(SAMPLED_ROWS, 3, 1).unwrap();
+        for rows in [1, 4098, 4099, 4100, 8197, 8198, 8199, 30_000] {
+            let sample = Rows::sampled(rows);
+            let on_host = sample.on_host();
+            assert_eq!(on_host, SAMPLED_ROWS.min(rows as usize));
+            let x = x.slice(s![..on_host, ..]).to_owned();
+            let uploaded = sample.upload(&device, &x).unwrap();
+            let compared = sample.download(&uploaded, 3).unwrap();
+            let wanted = |row: usize| x.row(row % on_host);
+            assert!((0..compared.nrows()).all(|row| compared.row(row) == wanted(row)));
+            let last = compared.nrows() - 1;
+            assert_eq!(compared.row(last), wanted(rows as usize - 1));
+            assert_eq!(uploaded.len(), rows as usize * 3);
+        }
+        assert_eq!(Rows::all(8198).compared(), 8198);
+        assert_eq!(Rows::sampled(8198).compared(), 8198);
+        assert_eq!(Rows::sampled(8199).compared(), 4099 + 1);
+    }
 
     #[test]
     fn rows_are_repeated_and_sizes_beyond_all_memory_are_errors() {

@@ -25,7 +25,11 @@ pub struct Options {
     )]
     pub shapes: Vec<WeightShape>,
 
-    /// The element types
+    /// Random products instead of the rows and shapes: so many, drawn by the seed. Some of their rows are verified
+    #[arg(long, value_name = "N", conflicts_with_all = ["rows", "shapes"])]
+    pub random: Option<u32>,
+
+    /// The element types; each random product has one of them
     #[arg(
         long = "type",
         value_name = "TYPE",

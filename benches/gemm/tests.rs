@@ -104,7 +104,8 @@ fn a_sweep_runs_each_instance_that_can_compute_the_product() {
     // `Columns48Compact` takes no W of 17 columns.
     assert_eq!(names("gemm", "gemm_sm90_fragments_").len(), 4);
     assert_eq!(names("gemm", "gemm_fragments_"), ["bf16"]);
-    assert_eq!(names("gemm", "").len(), 2 + 4 + 1 + 6 + 3);
+    assert_eq!(names("gemm", "gemm_shallow_"), ["f64", "bf16"]);
+    assert_eq!(names("gemm", "").len(), 2 + 4 + 1 + 6 + 3 + 2);
     assert_eq!(
         names("log_softmax", "log_softmax_"),
         [
@@ -116,6 +117,26 @@ fn a_sweep_runs_each_instance_that_can_compute_the_product() {
             "streamed_bf16"
         ]
     );
+}
+
+#[test]
+fn random_products_have_one_type_each_and_their_ends_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gemm.jsonl");
+    let random = ["--random", "4", "--type", "f16,f64", "--no-cublas"];
+    assert!(run(&random, &path).unwrap());
+    let objects = objects(&path);
+    let types = objects
+        .iter()
+        .map(|object| object["type"].as_str().unwrap());
+    assert_eq!(types.collect::<Vec<_>>(), ["f16", "f64", "f16", "f64"]);
+    for object in &objects {
+        assert_eq!(
+            (&object["bench"], &object["impl"]),
+            (&"gemm".into(), &"warprow".into())
+        );
+        assert_eq!(object["rows_verified"], object["rows"]);
+    }
 }
 
 #[test]

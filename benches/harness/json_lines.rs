@@ -1,5 +1,6 @@
 //! The file of a bench's results: a JSON object a line, each with where and when it is from.
 
+use crate::harness::driver_release::driver_release;
 use anyhow::Context;
 use serde::Serialize;
 use std::fs::File;
@@ -13,14 +14,17 @@ pub struct Environment {
     /// The device's name.
     pub device: String,
     /// The newest CUDA version that the driver supports; null on the emulator.
-    driver: Option<String>,
+    pub driver: Option<String>,
+    /// The driver's release; nothing on the emulator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver_release: Option<String>,
     /// A checksum of the PTX that was launched; null on the emulator.
     pub ptx: Option<String>,
     /// The greatest clock frequencies in MHz, of the multiprocessors and of the memory; null on the emulator.
-    clocks_mhz: Option<[u32; 2]>,
+    pub clocks_mhz: Option<[u32; 2]>,
     /// The seed of what is random.
     #[serde(skip_serializing_if = "Option::is_none")]
-    seed: Option<u64>,
+    pub seed: Option<u64>,
     /// The day, in UTC.
     date: String,
 }
@@ -33,6 +37,7 @@ impl Environment {
         Self {
             device: device.name().to_owned(),
             driver: driver.map(|version| format!("CUDA {version}")),
+            driver_release: driver.and_then(|_| driver_release()),
             ptx: properties.kernels.map(|checksum| format!("{checksum:08x}")),
             clocks_mhz: properties
                 .clock_mhz

@@ -6,6 +6,7 @@ use crate::ladder::cases::{FEATURES, NamedGraph};
 use crate::ladder::report::{Case, Outcome, Verified};
 use crate::ladder::rungs::Rung;
 use crate::spmm::operands::{DenseOperands, Operands};
+use std::time::Duration;
 use warprow::reference::WholeProduct;
 use warprow::spmm::RowOrder;
 use warprow::{Error, Spmm, SpmmKernel, SpmmOptions, SpmmTuning};
@@ -28,7 +29,7 @@ pub fn case(bench: &mut Bench<'_>, graph: &NamedGraph) -> anyhow::Result<()> {
     let seed = bench.options.run.seed;
     let mut dense = DenseOperands::new(a.cols() * FEATURES as usize, seed)?;
     let mut operands = Operands::new(&bench.device, a, &mut dense, FEATURES, seed)?;
-    operands.wake(&bench.device)?;
+    operands.wake(&bench.device, Duration::MAX)?;
     bench.report.begin_case();
     for &kernel in SpmmKernel::ALL {
         let outcome = Outcome::of(computed(bench, kernel, graph, &mut operands))?;
@@ -64,7 +65,7 @@ fn computed(
     let whole = WholeProduct::<f32>::new(graph.a.view(), FEATURES as usize, seed);
     let spmm = Spmm::plan(&bench.device, whole.a(), options)?;
     let verified = Verified {
-        rows: operands.rows(),
+        rows: verification.rows,
         max_relative_error: verification.entries.max_relative_error,
         ok: verification.ok() && operands.is_exact(&spmm, &whole)?,
     };

@@ -25,6 +25,8 @@ pub struct Candidate {
 pub enum Setting {
     /// The plan.
     Own,
+    /// The plan, which measures.
+    Measured,
     /// The sweep.
     Set,
 }
@@ -40,6 +42,13 @@ impl Candidate {
         }
     }
 
+    fn measured() -> Self {
+        Self {
+            setting: Setting::Measured,
+            ..Self::own(true)
+        }
+    }
+
     fn set(tuning: SpmmTuning) -> Self {
         Self {
             setting: Setting::Set,
@@ -52,7 +61,9 @@ impl Candidate {
 
     /// The options of the plan.
     pub fn options(&self, features: u32) -> SpmmOptions {
-        told(self.told_features.then_some(features)).tuning(self.tuning)
+        let measures = self.setting == Setting::Measured;
+        let options = told(self.told_features.then_some(features));
+        options.tuning(self.tuning).measure(measures)
     }
 }
 
@@ -69,7 +80,11 @@ const ORDERS: [RowOrder; 2] = [RowOrder::Given, RowOrder::Clustered];
 
 /// The candidates for a number of features and a mean number of nonzeros of a row, the plan's own choices first.
 pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
-    let mut all = vec![Candidate::own(true), Candidate::own(false)];
+    let mut all = vec![
+        Candidate::own(true),
+        Candidate::own(false),
+        Candidate::measured(),
+    ];
     let given = SpmmTuning::new().order(RowOrder::Given).join_tasks(false);
     if features <= MAX_NARROW {
         let narrow = SpmmTuning::new()

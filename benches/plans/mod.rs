@@ -6,16 +6,19 @@
 //! ```
 //!
 //! `matrices.rs` lists the matrices, and which of them `scripts/fit-spmm-plan` may fit to. For each there is a line
-//! with its statistics, and for each number of features a line with the times of the plan's own choices and of each
-//! candidate: kernels, orders, lanes, blocks of columns, sizes of tasks, tasks joined. Elements are f32. Products are
-//! not verified here; the bench `spmm` does that.
+//! with its statistics, and for each number of features a line with the times of the plan's own choices, predicted and
+//! measured, and of each candidate: kernels, orders, lanes, blocks of columns, sizes of tasks, tasks joined. With
+//! `--once` there is instead a line with the times of planning and one run, and of cuSPARSE's preprocessing and one run.
+//! Elements are f32. Products are not verified here; the bench `spmm` does that.
 
 mod candidates;
 mod communities;
 mod matrices;
 pub mod measured_rates;
+mod once;
 mod statistics;
 
+use crate::harness::cusparse::CusparseOptions;
 use crate::harness::exit_code::exit_code;
 use crate::harness::json_lines::JsonLines;
 use crate::harness::measure::{Effort, measure};
@@ -23,6 +26,7 @@ use crate::harness::run_options::RunOptions;
 use candidates::{Candidate, Setting, candidates};
 use clap::Parser;
 use matrices::{MATRICES, Matrix, Set};
+use once::Once;
 use serde::Serialize;
 use sprs::CsMatI;
 use statistics::{Statistics, row_permutation};
@@ -60,6 +64,21 @@ struct Options {
     #[arg(long)]
     own_only: bool,
 
+    /// Times whole products instead: planning and one run
+    #[arg(long)]
+    once: bool,
+
+    /// Writes no statistics of the matrices, which the host takes seconds for
+    #[arg(long)]
+    no_statistics: bool,
+
+    /// The numbers of features [default: those of the set]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    features: Vec<u32>,
+
+    #[command(flatten)]
+    cusparse: CusparseOptions,
+
     #[command(flatten)]
     run: RunOptions,
 }
@@ -94,6 +113,16 @@ struct CaseLine<'a> {
     results: &'a [Measured],
 }
 
+/// A line for whole products of a matrix with a number of features.
+#[derive(Serialize)]
+struct OnceLine<'a> {
+    bench: &'static str,
+    line: &'static str,
+    matrix: &'static str,
+    features: u32,
+    results: &'a [Once],
+}
+
 /// The time of a candidate.
 #[derive(Serialize)]
 struct Measured {
@@ -109,6 +138,10 @@ struct Measured {
     plan: Option<String>,
     plan_ms: f64,
     order_ms: Option<f64>,
+    statistics_ms: Option<f64>,
+    /// Making and timing candidates, of a plan that measures, and how many.
+    measuring_ms: Option<f64>,
+    candidates: usize,
     /// The time that the cost model predicts, and what bounds it.
     predicted_ms: Option<f64>,
     predicted_bound: Option<&'static str>,
@@ -124,6 +157,10 @@ fn run(options: &Options) -> anyhow::Result<()> {
         options.run.environment(&device),
     )?;
     lines.write(&measured_rates::measure_all(&device)?)?;
+    let cusparse = match options.once {
+        true => options.cusparse.open(&device)?,
+        false => None,
+    };
     let on_emulator = device.is_emulator();
     let chosen: Vec<&Matrix> = MATRICES
         .iter()
@@ -138,9 +175,13 @@ fn run(options: &Options) -> anyhow::Result<()> {
         let length = matrix.rows.max(matrix.cols) as usize * features as usize;
         (length <= MAX_ELEMENTS).then_some(length)
     };
+    let features_of = |matrix: &Matrix| match &options.features[..] {
+        [] => matrix.set.features().to_vec(),
+        asked_for => asked_for.to_vec(),
+    };
     let most = chosen.iter().flat_map(|matrix| {
-        let features = matrix.set.features().iter();
-        features.filter_map(|&features| elements(matrix, features))
+        let features = features_of(matrix).into_iter();
+        features.filter_map(|features| elements(matrix, features))
     });
     let most = most.max().unwrap_or(0);
     let x = dense(&device, most, options.run.seed)?;
@@ -154,10 +195,24 @@ fn run(options: &Options) -> anyhow::Result<()> {
         let a = matrix.generate(options.run.seed)?;
         let stored = DeviceCsr::upload(&device, a.view())?;
         let generated = begun.elapsed();
-        lines.write(&matrix_line(matrix, &a, &stored, options.run.seed)?)?;
+        if !options.no_statistics && !options.once {
+            lines.write(&matrix_line(matrix, &a, &stored, options.run.seed)?)?;
+        }
         let described = begun.elapsed();
-        for &features in matrix.set.features() {
-            if elements(&matrix, features).is_some() {
+        for features in features_of(matrix) {
+            if elements(&matrix, features).is_none() {
+                continue;
+            }
+            if options.once {
+                let results = once::measure_all(&stored, features, &x, &mut y, cusparse.as_ref())?;
+                lines.write(&OnceLine {
+                    bench: "plans",
+                    line: "once",
+                    matrix: matrix.name,
+                    features,
+                    results: &results,
+                })?;
+            } else {
                 let results = case(&stored, features, &x, &mut y, options.own_only)?;
                 lines.write(&CaseLine {
                     bench: "plans",
@@ -225,12 +280,12 @@ fn case(
     let mut results: Vec<Measured> = Vec::new();
     let mut best = None;
     for candidate in candidates(features, mean_row) {
-        if own_only && candidate.setting != Setting::Own {
+        if own_only && candidate.setting == Setting::Set {
             continue;
         }
         let options = candidate.options(features);
         let mut plan = Spmm::<f32>::plan_device(stored, options)?;
-        if candidate.setting == Setting::Own {
+        if candidate.setting != Setting::Set {
             // The first plan has the driver compile kernels.
             drop(plan);
             plan = Spmm::<f32>::plan_device(stored, options)?;
@@ -270,9 +325,12 @@ fn time(
         order: plan.order().name(),
         lanes: plan.lanes(features),
         column_blocks: plan.column_blocks(),
-        plan: (candidate.setting == Setting::Own).then(|| plan.to_string()),
+        plan: (candidate.setting != Setting::Set).then(|| plan.to_string()),
         plan_ms: ms(times.preprocessing),
         order_ms: times.ordering.map(ms),
+        statistics_ms: times.statistics.map(ms),
+        measuring_ms: times.measuring.map(ms),
+        candidates: plan.measurements().len(),
         predicted_ms: prediction.map(|(time, _)| ms(time)),
         predicted_bound: prediction.map(|(_, bound)| bound),
         ms: timing.map(|timing| timing.median),

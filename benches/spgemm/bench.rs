@@ -3,24 +3,27 @@
 use crate::harness::cusparse::{self, CusparseElement};
 use crate::harness::host_clock::{Runs, measure_whole};
 use crate::harness::json_lines::JsonLines;
-use crate::spgemm::cases::Case;
 use crate::spgemm::choices::{Choice, OURS, choices};
+use crate::spgemm::cusparse_reuse::{self, Cusparse as CusparseReuse};
 use crate::spgemm::cusparse_spgemm::{Algorithm, Cusparse};
+use crate::spgemm::failure::Failure;
+use crate::spgemm::input::Input;
 use crate::spgemm::launched::Launched;
 use crate::spgemm::options::{ElementType, Factor, Options};
 use crate::spgemm::report::{Line, Object, Outcome, Product, Times, median, table};
 use crate::spgemm::verification::Verifier;
-use rayon::prelude::*;
-use sprs::CsMatI;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use warprow::device::{Device, DeviceError};
 use warprow::operand::OperandError;
 use warprow::spgemm::{BinLimits, Spgemm, SpgemmElement, SpgemmOptions, multiply};
-use warprow::{CsrMatrix, DeviceCsr, Error};
+use warprow::{CsrMatrix, DeviceCsr};
 
 /// Multiplications before the first that is timed.
 const WARM_UPS: u32 = 3;
+
+/// The time that one algorithm of a peer may take, warm-ups included; three multiplications are timed in any case.
+const BUDGET_OF_PEER: Duration = Duration::from_millis(200);
 
 /// Multiplies the matrices that the options name; returns whether all products were right.
 ///
@@ -51,13 +54,24 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
         samples: options.samples,
         choices: choices(options, default)?,
         cusparse,
+        reuse: options.cusparse.open(&device)?,
         device,
     };
     let mut all_right = true;
-    for case in options.cases(bench.device.is_emulator()) {
-        let a = case.generate::<T>(options.run.seed)?;
+    for input in options.inputs(bench.device.is_emulator()) {
+        let a = input.matrix::<T>(options.run.seed)?;
         for &factor in &options.products {
-            let (product, lines) = bench.product(case, factor, &a, options.run.seed)?;
+            if factor == Factor::Square && a.rows() != a.cols() {
+                println!(
+                    "{}: no {}, it is {} x {}",
+                    input.name(),
+                    factor.name(),
+                    a.rows(),
+                    a.cols()
+                );
+                continue;
+            }
+            let (product, lines) = bench.product(&input, factor, &a, options.run.seed)?;
             println!("{}", table(&product, &lines));
             for line in &lines {
                 results.write(&Object {
@@ -75,56 +89,16 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
 struct Bench {
     device: Device,
     cusparse: Option<Cusparse>,
+    reuse: Option<CusparseReuse>,
     choices: Vec<Choice>,
     samples: u32,
-}
-
-/// Why a line has no result.
-enum Failure {
-    /// Memory, or a limit of the implementation.
-    Skipped(String),
-    /// Anything else ends the run.
-    Fatal(anyhow::Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Device(
-                DeviceError::OutOfMemory { .. } | DeviceError::HostOutOfMemory { .. },
-            )
-            | Error::Operand(OperandError::TooLarge { .. }) => Self::Skipped(error.to_string()),
-            error => Self::Fatal(error.into()),
-        }
-    }
-}
-
-impl From<DeviceError> for Failure {
-    fn from(error: DeviceError) -> Self {
-        Error::from(error).into()
-    }
-}
-
-impl From<OperandError> for Failure {
-    fn from(error: OperandError) -> Self {
-        Error::from(error).into()
-    }
-}
-
-impl From<cusparse::Error> for Failure {
-    fn from(error: cusparse::Error) -> Self {
-        match error {
-            cusparse::Error::Device(error) => error.into(),
-            error => Self::Skipped(error.to_string()),
-        }
-    }
 }
 
 impl Bench {
     /// One product, by every implementation.
     fn product<T: BenchElement>(
         &self,
-        case: Case,
+        input: &Input,
         factor: Factor,
         a: &CsrMatrix<T>,
         seed: u64,
@@ -139,8 +113,8 @@ impl Bench {
         };
         let verifier = Verifier::choose(a, b, seed);
         let product = Product {
-            graph: case.name,
-            kind: case.kind_name(),
+            graph: input.name(),
+            kind: input.kind_name(),
             product: factor.name(),
             rows: a.rows(),
             cols: a.cols(),
@@ -188,6 +162,11 @@ impl Bench {
                 add(algorithm.name(), version, outcome)?;
             }
         }
+        if let Some(cusparse) = &self.reuse {
+            let version = Some(cusparse.version().to_owned());
+            let outcome = self.by_cusparse_reuse(cusparse, &a, &b, &verifier);
+            add(cusparse_reuse::NAME, version, outcome)?;
+        }
         Ok((product, lines))
     }
 
@@ -199,7 +178,7 @@ impl Bench {
         verifier: &Verifier<'_, T>,
         launched: Launched,
     ) -> Result<Outcome, Failure> {
-        let (mut times, c) = self.times(verifier, || {
+        let (mut times, c) = self.times(verifier, Duration::MAX, || {
             Ok::<_, OperandError>(multiply(a, b, options)?.c)
         })?;
         let entries = c.pattern().nnz() as u64;
@@ -259,6 +238,8 @@ impl Bench {
         times: &mut Times,
     ) -> Result<DeviceCsr<T>, OperandError> {
         let symbolic = || Spgemm::<T>::symbolic(a.pattern(), b.pattern(), options);
+        let before = self.device.allocated_bytes();
+        self.device.take_peak_bytes();
         times.symbolic_ms = Some(self.samples_of(|| symbolic().map(drop))?);
         let mut spgemm = symbolic()?;
         let mut values = self.device.uninitialized(spgemm.entries())?;
@@ -276,6 +257,7 @@ impl Bench {
             }
         }
         times.numeric_first_ms = Some(median(&mut first));
+        times.phases_peak_bytes = Some(self.device.take_peak_bytes() - before);
         let run = || spgemm.numeric_into(a.values(), b.values(), &mut values);
         times.numeric_ms = Some(self.samples_of(run)?);
         DeviceCsr::new(Arc::clone(spgemm.pattern()), values)
@@ -289,14 +271,44 @@ impl Bench {
         b: &DeviceCsr<T>,
         verifier: &Verifier<'_, T>,
     ) -> Result<Outcome, Failure> {
-        let (times, c) = self.times(verifier, || cusparse.multiply(a, b, algorithm))?;
-        let shape = (a.pattern().rows(), b.pattern().cols());
-        let found = verifier.verify(&sorted(
-            shape,
-            c.row_ptr.download()?,
-            &c.col_idx.download()?,
-            &c.values.download()?,
-        ));
+        let multiply = || cusparse.multiply(a, b, algorithm);
+        let (times, c) = self.times(verifier, BUDGET_OF_PEER, multiply)?;
+        Ok(Outcome::Computed {
+            entries: c.values.len() as u64,
+            times,
+            launched: None,
+            found: verifier.verify_peer(&c.row_ptr, &c.col_idx, &c.values)?,
+        })
+    }
+
+    /// The whole multiplication, then the structure and the values alone.
+    fn by_cusparse_reuse<T: BenchElement>(
+        &self,
+        cusparse: &CusparseReuse,
+        a: &DeviceCsr<T>,
+        b: &DeviceCsr<T>,
+        verifier: &Verifier<'_, T>,
+    ) -> Result<Outcome, Failure> {
+        let mut symbolic = Vec::new();
+        let (mut times, mut structure) = self.times(verifier, BUDGET_OF_PEER, || {
+            let start = Instant::now();
+            let mut structure = cusparse.structure(a, b)?;
+            self.device.synchronize()?;
+            symbolic.push(start.elapsed().as_secs_f64() * 1e3);
+            structure.compute()?;
+            Ok::<_, cusparse::Error>(structure)
+        })?;
+        times.symbolic_ms = times.ms.and(Some(median(&mut symbolic)));
+        times.phases_peak_bytes = times.peak_bytes;
+        let runs = Runs {
+            warm_ups: WARM_UPS,
+            samples: self.samples,
+            budget: BUDGET_OF_PEER,
+        };
+        let (numeric, ()) = measure_whole(&self.device, runs, || structure.compute())?;
+        times.numeric_ms = numeric.map(|timing| timing.median);
+        let c = structure.product();
+        let found = verifier.verify_peer(&c.row_ptr, &c.col_idx, &c.values)?;
         Ok(Outcome::Computed {
             entries: c.values.len() as u64,
             times,
@@ -309,6 +321,7 @@ impl Bench {
     fn times<T: BenchElement, C, E>(
         &self,
         verifier: &Verifier<'_, T>,
+        budget: Duration,
         multiply: impl FnMut() -> Result<C, E>,
     ) -> Result<(Times, C), Failure>
     where
@@ -318,14 +331,18 @@ impl Bench {
         let runs = Runs {
             warm_ups: WARM_UPS,
             samples: self.samples,
-            budget: Duration::MAX,
+            budget,
         };
+        let before = self.device.allocated_bytes();
+        self.device.take_peak_bytes();
         let (timing, product) = measure_whole(&self.device, runs, multiply)?;
+        let peak = self.device.take_peak_bytes() - before;
         let products: u64 = verifier.products.iter().sum();
         let times = timing.map_or_else(Times::default, |timing| Times {
             ms: Some(timing.median),
             ms_min: Some(timing.min),
             ms_max: Some(timing.max),
+            peak_bytes: Some(peak),
             gflops: Some(2.0 * products as f64 / timing.median / 1e6),
             ..Times::default()
         });
@@ -349,23 +366,4 @@ impl Bench {
         }
         Ok(median(&mut times))
     }
-}
-
-/// The matrix of rows that may not be sorted.
-fn sorted<T: SpgemmElement>(
-    shape: (usize, usize),
-    row_ptr: Vec<u32>,
-    columns: &[u32],
-    values: &[T],
-) -> CsrMatrix<T> {
-    let (columns, values): (Vec<u32>, Vec<T>) = (row_ptr.par_windows(2))
-        .flat_map_iter(|ends| {
-            let row = ends[0] as usize..ends[1] as usize;
-            let columns = columns[row.clone()].iter().copied();
-            let mut entries: Vec<_> = columns.zip(values[row].iter().copied()).collect();
-            entries.sort_unstable_by_key(|&(column, _)| column);
-            entries
-        })
-        .unzip();
-    CsMatI::new(shape, row_ptr, columns, values)
 }

@@ -23,6 +23,8 @@ pub struct Case {
 pub enum Kind {
     /// R-MAT with the probabilities .57, .19, .19, .05: a few very long rows.
     Rmat57,
+    /// R-MAT with .45, .22, .22, .11: between the two others.
+    Rmat45,
     /// R-MAT with .35, .22, .22, .21: a mild skew.
     Rmat35,
     /// Each entry as likely as the other.
@@ -60,7 +62,9 @@ pub const CASES: &[Case] = &[
     case("arxiv", Kind::Rmat35, 169_343, 1_166_243),
     case("collab", Kind::Rmat35, 235_868, 2_358_104),
     case("youtube", Kind::Rmat35, 1_138_499, 5_980_886),
+    case("rmat45_500k", Kind::Rmat45, 500_000, 5_000_000),
     case("uniform", Kind::Uniform, 1_000_000, 5_000_000),
+    case("uniform_short", Kind::Uniform, 2_000_000, 4_000_000),
     case("banded", Kind::Banded, 1_000_000, 27),
     case("stencil", Kind::Stencil, 1_000_000, 27),
     case("blocks", Kind::Blocks, 640_000, 64),
@@ -91,6 +95,7 @@ impl Case {
     pub const fn kind_name(self) -> &'static str {
         match self.kind {
             Kind::Rmat57 => "rmat57",
+            Kind::Rmat45 => "rmat45",
             Kind::Rmat35 => "rmat35",
             Kind::Uniform => "uniform",
             Kind::Banded => "banded",
@@ -112,6 +117,7 @@ impl Case {
         let Self { rows, nonzeros, .. } = self;
         Ok(match self.kind {
             Kind::Rmat57 => generate::rmat(rows, nonzeros, [0.57, 0.19, 0.19, 0.05], seed)?,
+            Kind::Rmat45 => generate::rmat(rows, nonzeros, [0.45, 0.22, 0.22, 0.11], seed)?,
             Kind::Rmat35 => generate::rmat(rows, nonzeros, [0.35, 0.22, 0.22, 0.21], seed)?,
             Kind::Uniform => generate::uniform(rows, rows, nonzeros, seed)?,
             Kind::Banded => generate::banded(rows, rows, nonzeros / 2, nonzeros / 2, seed)?,

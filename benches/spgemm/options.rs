@@ -1,19 +1,27 @@
 //! The command line.
 
 use crate::harness::cusparse::CusparseOptions;
+use crate::harness::named::{self, ALL};
 use crate::harness::run_options::RunOptions;
 use crate::spgemm::cases::{CASES, Case};
+use crate::spgemm::input::Input;
 use anyhow::{Context, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
+use std::path::PathBuf;
 use warprow::spgemm::BinLimits;
 
 /// SpGEMM against cuSPARSE, on generated matrices.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(bin_name = "cargo bench -p warprow-benches --bench spgemm --")]
 pub struct Options {
-    /// Matrices [default: all on a GPU, `small` on the emulator]
+    /// Matrices, or `all` but `small` [default: all on a GPU, `small` on the emulator]
     #[arg(long = "matrix", value_name = "NAME", value_delimiter = ',', value_parser = matrix_names())]
     matrices: Vec<String>,
+
+    /// A matrix of a file: Matrix Market (.mtx, .mtx.gz), SciPy (.npz) or an edge list (.tsv, .csv). Without --matrix,
+    /// no other is multiplied. One that is not square is multiplied by its transpose alone
+    #[arg(long = "file", value_name = "PATH")]
+    files: Vec<PathBuf>,
 
     /// What to multiply by
     #[arg(
@@ -89,13 +97,17 @@ impl Factor {
 
 impl Options {
     /// The matrices to run.
-    pub fn cases(&self, on_emulator: bool) -> Vec<Case> {
-        if !self.matrices.is_empty() {
+    pub fn inputs(&self, on_emulator: bool) -> Vec<Input> {
+        let is_all = self.matrices.iter().any(|name| name == ALL);
+        let cases: Vec<Case> = if is_all || self.matrices.is_empty() && self.files.is_empty() {
+            let wanted = |case: &&Case| (case.name == "small") == (on_emulator && !is_all);
+            CASES.iter().filter(wanted).copied().collect()
+        } else {
             let named = |name: &String| Case::named(name).expect("names are those of the table");
-            return self.matrices.iter().map(named).collect();
-        }
-        let wanted = |case: &&Case| (case.name == "small") == on_emulator;
-        CASES.iter().filter(wanted).copied().collect()
+            self.matrices.iter().map(named).collect()
+        };
+        let files = self.files.iter().cloned().map(Input::File);
+        cases.into_iter().map(Input::Case).chain(files).collect()
     }
 
     /// The default limits of the bins, with those that the options change; `None` if they change none.
@@ -136,7 +148,7 @@ impl Options {
 }
 
 fn matrix_names() -> impl TypedValueParser<Value = String> {
-    PossibleValuesParser::new(CASES.iter().map(|case| case.name))
+    named::or_all(CASES.iter().map(|case| case.name))
 }
 
 #[cfg(test)]
@@ -173,6 +185,29 @@ mod tests {
                     .is_err()
             );
         }
+    }
+
+    #[test]
+    fn files_run_alone_or_after_the_matrices_that_are_asked_for() {
+        let names = |arguments: &[&str]| -> Vec<String> {
+            let inputs = parse(arguments).unwrap().inputs(true);
+            inputs
+                .iter()
+                .map(|input| input.name().into_owned())
+                .collect()
+        };
+        assert_eq!(names(&["--file", "a.mtx", "--file", "b.npz"]), ["a", "b"]);
+        assert_eq!(
+            names(&["--file", "a.mtx", "--matrix", "small"]),
+            ["small", "a"]
+        );
+        assert_eq!(names(&[]), ["small"]);
+        let all = names(&["--matrix", "all", "--file", "a.mtx"]);
+        assert_eq!(all.len(), CASES.len());
+        assert_eq!(
+            (&*all[0], all.last().unwrap().as_str()),
+            ("rmat57_100k", "a")
+        );
     }
 
     #[test]

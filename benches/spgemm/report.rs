@@ -3,12 +3,13 @@
 use crate::spgemm::launched::Launched;
 use crate::spgemm::verification::Found;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// A product to compute.
 #[derive(Clone, Debug, Serialize)]
 pub struct Product {
     /// The matrix.
-    pub graph: &'static str,
+    pub graph: Cow<'static, str>,
     /// The distribution of its nonzeros.
     pub kind: &'static str,
     /// What it is multiplied by.
@@ -93,6 +94,12 @@ pub struct Times {
     pub numeric_first_ms: Option<f64>,
     /// The median time of later numeric runs.
     pub numeric_ms: Option<f64>,
+    /// The most device memory of a whole multiplication in bytes: C and what is freed again, without A and B.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<u64>,
+    /// The same of a symbolic phase and a numeric run that keep what later runs need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phases_peak_bytes: Option<u64>,
     /// Two operations for each product, divided by the time of a whole multiplication.
     pub gflops: Option<f64>,
 }
@@ -124,6 +131,10 @@ impl Line {
     }
 }
 
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
 /// The table of one product: a line for each implementation. The ratio is the best time of cuSPARSE over the line's
 /// own.
 pub fn table(product: &Product, lines: &[Line]) -> String {
@@ -153,7 +164,7 @@ pub fn table(product: &Product, lines: &[Line]) -> String {
                 ..
             } => format!(
                 "  {:<16} {:>10} ms ({} .. {}), symbolic {}, numeric {} then {}, {} GFLOP/s, \
-                 {} x cuSPARSE, {entries} entries, {} {} rows, error {:.1e}\n",
+                 {} x cuSPARSE, peak {} then {} MB, {entries} entries, {} {} rows, error {:.1e}\n",
                 line.implementation,
                 number(times.ms, 3),
                 number(times.ms_min, 3),
@@ -163,6 +174,8 @@ pub fn table(product: &Product, lines: &[Line]) -> String {
                 number(times.numeric_ms, 3),
                 number(times.gflops, 1),
                 number(best.zip(times.ms).map(|(best, ms)| best / ms), 2),
+                number(times.peak_bytes.map(megabytes), 1),
+                number(times.phases_peak_bytes.map(megabytes), 1),
                 if found.ok { "ok:" } else { "WRONG:" },
                 found.rows_verified,
                 found.max_rel_err,

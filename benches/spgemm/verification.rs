@@ -9,11 +9,15 @@ use serde::Serialize;
 use sprs::CsMatI;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
+use warprow::device::DeviceError;
 use warprow::reference::{verify_spgemm, whole_matrix};
-use warprow::{CsrMatrix, Scalar};
+use warprow::{CsrMatrix, DeviceBuffer, Element, Scalar};
 
 /// Products that the host computes for a comparison, about.
-const MOST_PRODUCTS: u64 = 100_000_000;
+const MOST_PRODUCTS: u64 = 30_000_000;
+
+/// Rows of a peer's large product that are compared, at most.
+const MOST_ROWS_OF_PEER: usize = 1000;
 
 /// What a comparison found.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -50,6 +54,8 @@ pub struct Verifier<'a, T> {
 /// Some rows of A.
 struct Sample<T> {
     rows: Vec<usize>,
+    /// The row of most products.
+    longest: usize,
     a: CsrMatrix<T>,
     /// The sums of all rows of the product.
     sums: OnceLock<RowSums>,
@@ -91,6 +97,7 @@ impl<'a, T: Scalar> Verifier<'a, T> {
         let sample = Sample {
             a: some_rows(a, &rows),
             rows,
+            longest,
             sums: OnceLock::new(),
         };
         Self {
@@ -123,6 +130,60 @@ impl<'a, T: Scalar> Verifier<'a, T> {
             max_rel_err: verification.values.max_relative_error,
             ok: verification.ok() && wrong_row.is_none(),
         }
+    }
+
+    /// Compares a peer's product on the device, whose rows may not be sorted: of a large one some rows, the one of most
+    /// products among them.
+    ///
+    /// # Errors
+    ///
+    /// The device's.
+    pub fn verify_peer(
+        &self,
+        row_ptr: &DeviceBuffer<u32>,
+        columns: &DeviceBuffer<u32>,
+        values: &DeviceBuffer<T>,
+    ) -> Result<Found, DeviceError>
+    where
+        T: Element,
+    {
+        let row_ptr = row_ptr.download()?;
+        let Some(sample) = &self.sample else {
+            let shape = (self.a.rows(), self.b.cols());
+            let c = sorted(shape, row_ptr, &columns.download()?, &values.download()?);
+            return Ok(self.verify(&c));
+        };
+        let longest = (sample.rows.iter()).position(|&row| row == sample.longest);
+        let step = sample.rows.len().div_ceil(MOST_ROWS_OF_PEER);
+        let places: BTreeSet<usize> = (0..sample.rows.len())
+            .step_by(step)
+            .chain(longest)
+            .collect();
+        let places: Vec<usize> = places.into_iter().collect();
+        let (mut ends, mut some_columns, mut some_values) = (vec![0], Vec::new(), Vec::new());
+        for &place in &places {
+            let row = sample.rows[place];
+            let start = row_ptr[row] as usize;
+            let count = row_ptr[row + 1] as usize - start;
+            let before = some_columns.len();
+            some_columns.resize(before + count, 0);
+            columns.copy_part_to_slice(start, &mut some_columns[before..])?;
+            some_values.resize(before + count, T::ONE);
+            values.copy_part_to_slice(start, &mut some_values[before..])?;
+            ends.push(some_columns.len() as u32);
+        }
+        let shape = (places.len(), self.b.cols());
+        let c = sorted(shape, ends, &some_columns, &some_values);
+        let a = some_rows(&sample.a, &places);
+        let verification = verify_spgemm(a.view(), self.b.view(), c.view());
+        if !verification.ok() {
+            eprintln!("{verification}");
+        }
+        Ok(Found {
+            rows_verified: places.len(),
+            max_rel_err: verification.values.max_relative_error,
+            ok: verification.ok(),
+        })
     }
 
     /// The first row whose sum is wrong.
@@ -184,6 +245,25 @@ impl<'a, T: Scalar> Verifier<'a, T> {
     }
 }
 
+/// The matrix of rows that may not be sorted.
+fn sorted<T: Scalar>(
+    shape: (usize, usize),
+    row_ptr: Vec<u32>,
+    columns: &[u32],
+    values: &[T],
+) -> CsrMatrix<T> {
+    let (columns, values): (Vec<u32>, Vec<T>) = (row_ptr.par_windows(2))
+        .flat_map_iter(|ends| {
+            let row = ends[0] as usize..ends[1] as usize;
+            let columns = columns[row.clone()].iter().copied();
+            let mut entries: Vec<_> = columns.zip(values[row].iter().copied()).collect();
+            entries.sort_unstable_by_key(|&(column, _)| column);
+            entries
+        })
+        .unzip();
+    CsMatI::new(shape, row_ptr, columns, values)
+}
+
 /// The matrix of some of a matrix's rows.
 fn some_rows<T: Scalar>(matrix: &CsrMatrix<T>, rows: &[usize]) -> CsrMatrix<T> {
     let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -234,6 +314,33 @@ mod tests {
                 wrong.data_mut()[entry] += 1e-9;
                 assert!(!verifier.verify(&wrong).ok, "row {row}");
             }
+        }
+    }
+
+    #[test]
+    fn a_peers_rows_may_be_in_any_order_and_a_wrong_one_is_found() {
+        let device = warprow::device::Device::emulator(Default::default());
+        let a = generate::rmat::<f64>(300, 2000, [0.57, 0.19, 0.19, 0.05], 1).unwrap();
+        let c = reference::spgemm(a.view(), a.view());
+        let row_ptr: Vec<u32> = c.proper_indptr().to_vec();
+        let (mut columns, mut values) = (c.indices().to_vec(), c.data().to_vec());
+        for ends in row_ptr.windows(2) {
+            let row = ends[0] as usize..ends[1] as usize;
+            columns[row.clone()].reverse();
+            values[row].reverse();
+        }
+        let row_ptr = device.upload(&row_ptr).unwrap();
+        let columns = device.upload(&columns).unwrap();
+        for most in [1000, u64::MAX] {
+            let verifier = Verifier::choose_within(&a, &a, most, 1);
+            let right = device.upload(&values).unwrap();
+            let found = verifier.verify_peer(&row_ptr, &columns, &right).unwrap();
+            assert!(found.ok && found.rows_verified > 0);
+            let longest = (0..300).max_by_key(|&row| verifier.products[row]).unwrap();
+            let mut wrong = values.clone();
+            wrong[c.indptr().outer_inds_sz(longest).start] += 1e-3;
+            let wrong = device.upload(&wrong).unwrap();
+            assert!(!verifier.verify_peer(&row_ptr, &columns, &wrong).unwrap().ok);
         }
     }
 

@@ -1,9 +1,10 @@
 //! The run: every case, by every implementation, measured and verified.
 
 use crate::harness::element_type::ElementType;
-use crate::spmm::cases::{Graph, Kind};
-use crate::spmm::generated::GeneratedGraphs;
-use crate::spmm::implementers::{BenchElement, Implementer, Implementers};
+use crate::spmm::generated::GeneratedMatrices;
+use crate::spmm::implementer::{BenchElement, Implementer};
+use crate::spmm::implementers::Implementers;
+use crate::spmm::matrix::{Made, Matrix};
 use crate::spmm::on_device::{OnDevice, fitting};
 use crate::spmm::operands::{DenseOperands, Operands};
 use crate::spmm::options::Options;
@@ -11,9 +12,8 @@ use crate::spmm::ratios::Ratios;
 use crate::spmm::report::{Case, Line};
 use crate::spmm::results::Results;
 use crate::spmm::{summary, table};
-use sprs::CsMatI;
 use warprow::device::Device;
-use warprow::generate::{self, GenerateError};
+use warprow::generate;
 use warprow::spmm::RowOrder;
 use warprow::{Spmm, SpmmOptions, SpmmTuning, bf16, f16};
 
@@ -46,21 +46,24 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
         device,
         results,
     };
-    let graphs = bench.graphs_to_run::<T>(&options.graphs(on_emulator));
-    let most_rows = graphs.iter().map(|(graph, _)| graph.rows).max();
+    let matrices = bench.matrices_to_run::<T>(options.matrices(on_emulator));
+    let columns = |matrix: &Matrix| matrix.extents().map_or(0, |[_, columns, _]| columns);
+    let most_columns = matrices.iter().map(columns).max();
     let most_features = bench.features.iter().max();
-    let most_elements = most_rows.unwrap_or(0) as usize * *most_features.unwrap_or(&0) as usize;
-    // The first graph is generated while X is.
-    let generated = GeneratedGraphs::begin(graphs, options.run.seed)?;
+    let most_elements = most_columns.unwrap_or(0) * *most_features.unwrap_or(&0) as usize;
+    // The first matrix is made while X is.
+    let generated = GeneratedMatrices::begin(matrices, options.run.seed)?;
     let mut dense = DenseOperands::<T>::new(most_elements, options.run.seed)?;
     bench.compile_kernels::<T>()?;
     println!("{}", table::head());
-    let mut graph_before = None;
-    for (graph, kind, a) in generated {
-        if graph_before.replace(graph) != Some(graph) {
+    let mut name_before = None;
+    for (matrix, a) in generated {
+        let name = matrix.name();
+        if name_before.as_ref() != Some(&name) {
             dense.forget();
         }
-        bench.graph::<T>(graph, kind, a, &mut dense)?;
+        name_before = Some(name);
+        bench.matrix::<T>(&matrix, a?, &mut dense)?;
     }
     let ratios = Ratios::of(bench.results.records());
     print!("{}{}", summary::summary(&ratios), summary::choices(&ratios));
@@ -78,23 +81,23 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The graphs and kinds that lack a result.
-    fn graphs_to_run<T: BenchElement>(&self, graphs: &[Graph]) -> Vec<(Graph, Kind)> {
-        let kinds = self.options.kinds();
-        let all = graphs
-            .iter()
-            .flat_map(|&graph| kinds.iter().map(move |&kind| (graph, kind)));
-        all.filter(|&(graph, kind)| {
-            let mut cases = self.features.iter().map(|&f| case::<T>(graph, kind, f));
-            cases.any(|case| !self.missing(&case).is_empty())
-        })
-        .collect()
+    /// The matrices that lack a result.
+    fn matrices_to_run<T: BenchElement>(&self, mut matrices: Vec<Matrix>) -> Vec<Matrix> {
+        let lacks = |matrix: &Matrix, features| !self.missing::<T>(matrix, features).is_empty();
+        matrices.retain(|matrix| {
+            self.features
+                .iter()
+                .any(|&features| lacks(matrix, features))
+        });
+        matrices
     }
 
-    /// Who has no result of that case.
-    fn missing(&self, case: &Case) -> Vec<Implementer> {
-        let mut missing = self.implementers.all(case.features);
-        missing.retain(|implementer| !self.results.has(case, implementer.name()));
+    /// Who has no result of that product.
+    fn missing<T: BenchElement>(&self, matrix: &Matrix, features: u32) -> Vec<Implementer> {
+        let mut missing = self.implementers.all(features);
+        missing.retain(|implementer| {
+            !(self.results).has(matrix, features, T::NAME, implementer.name())
+        });
         missing
     }
 
@@ -113,26 +116,25 @@ impl Bench<'_> {
         Ok(self.device.synchronize()?)
     }
 
-    /// All cases of one graph.
-    fn graph<T: BenchElement>(
+    /// All cases of one matrix.
+    fn matrix<T: BenchElement>(
         &mut self,
-        graph: Graph,
-        kind: Kind,
-        a: Result<CsMatI<T, u32, u32>, GenerateError>,
+        matrix: &Matrix,
+        a: Made<T>,
         dense: &mut DenseOperands<T>,
     ) -> anyhow::Result<()> {
         let device = self.device.clone();
         let mut on_device = a.as_ref().map(|a| (a, OnDevice::new(&device, a)));
         for features in self.features.clone() {
-            let case = case::<T>(graph, kind, features);
-            let missing = self.missing(&case);
+            let missing = self.missing::<T>(matrix, features);
             if missing.is_empty() {
                 continue;
             }
+            let case = case(matrix, &a, features);
             let seed = self.options.run.seed;
             let operands = match &on_device {
                 Ok((a, _)) => fitting(Operands::new(&device, a, dense, features, seed))?,
-                Err(error) => Err(error.to_string()),
+                Err(reason) => Err(String::clone(reason)),
             };
             let mut lines = Vec::new();
             match (&mut on_device, operands) {
@@ -164,13 +166,15 @@ impl Bench<'_> {
     }
 }
 
-fn case<T: BenchElement>(graph: Graph, kind: Kind, features: u32) -> Case {
+fn case<T: BenchElement>(matrix: &Matrix, a: &Made<T>, features: u32) -> Case {
+    let made = a.as_ref().ok().map(|a| [a.rows(), a.cols(), a.nnz()]);
+    let [rows, cols, nnz] = made.or(matrix.extents()).unwrap_or_default();
     Case {
-        graph: graph.name.into(),
-        kind: kind.name(),
-        rows: graph.rows as usize,
-        cols: graph.rows as usize,
-        nnz: kind.nonzeros(graph) as usize,
+        graph: matrix.name(),
+        kind: matrix.kind(),
+        rows,
+        cols,
+        nnz,
         features,
         element: T::NAME,
     }

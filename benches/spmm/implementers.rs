@@ -1,69 +1,33 @@
-//! Those who compute a case: the kernels of this crate, the limits, the algorithms of cuSPARSE.
+//! How a case is computed and timed: by the kernels of this crate, the limits, the algorithms of cuSPARSE.
 
-use crate::harness::cusparse::{self, CusparseElement};
+use crate::harness::cusparse;
 use crate::harness::floor::Floor;
+use crate::harness::flushed::FlushedL2;
 use crate::harness::measure::{Effort, Timing, measure};
 use crate::spmm::choices::{Choice, OURS, choices};
+use crate::spmm::floors::Floors;
 use crate::spmm::gather_limit;
+use crate::spmm::implementer::{BenchElement, Implementer, Peers};
 use crate::spmm::on_device::{Fitting, OnDevice, fitting};
 use crate::spmm::operands::Operands;
 use crate::spmm::options::Options;
-use crate::spmm::report::{
-    Computed, Implementation, Instance, Line, Outcome, Preparation, Verified,
-};
+use crate::spmm::outcome::product;
+use crate::spmm::report::{Computed, Implementation, Instance, Line, Outcome, Preparation};
 use crate::spmm::{cusparse_spmm, cusparse_spmv};
+use std::cell::{Cell, RefCell};
 use std::time::Instant;
-use warprow::device::Device;
+use warprow::device::{Device, DeviceError};
 use warprow::spmm::Operand;
-use warprow::{RowOrder, Spmm, SpmmElement};
-
-/// The name of the copy.
-pub const COPY_LIMIT: &str = "copy_limit";
+use warprow::{RowOrder, Spmm};
 
 /// The most features of a case with a copy beside it: with more, rows of X that are read again are most of the bytes.
 const MAX_COPIED_FEATURES: u32 = 16;
 
-/// An element type of both sides.
-pub trait BenchElement: SpmmElement + CusparseElement {}
+/// Samples of a launch after a flush of the L2 cache, at most.
+const FLUSHED_SAMPLES: u32 = 9;
 
-impl<T: SpmmElement + CusparseElement> BenchElement for T {}
-
-/// Who computes a case.
-#[derive(Clone, Copy, Debug)]
-pub enum Implementer {
-    /// A plan of this crate.
-    Warprow(Choice),
-    /// The gather limit.
-    GatherLimit,
-    /// A copy of as many bytes as a product moves at least.
-    CopyLimit,
-    /// SpMM of cuSPARSE.
-    CusparseSpmm(cusparse_spmm::Algorithm),
-    /// SpMV of cuSPARSE.
-    CusparseSpmv(cusparse_spmv::Algorithm),
-}
-
-impl Implementer {
-    /// The name in the results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Warprow(choice) => choice.name,
-            Self::GatherLimit => gather_limit::NAME,
-            Self::CopyLimit => COPY_LIMIT,
-            Self::CusparseSpmm(algorithm) => algorithm.name(),
-            Self::CusparseSpmv(algorithm) => algorithm.name(),
-        }
-    }
-}
-
-/// cuSPARSE, if it is there.
-#[derive(Default)]
-pub struct Peers {
-    /// With the functions of SpMM.
-    pub spmm: Option<cusparse_spmm::Cusparse>,
-    /// With those of SpMV.
-    pub spmv: Option<cusparse_spmv::Cusparse>,
-}
+/// Multiplications up to which a product of small whole numbers is computed beside the measured one.
+const MOST_EXACT: u64 = 1 << 31;
 
 /// What they need: the device, the library if there is one, and how often to measure.
 pub struct Implementers {
@@ -71,9 +35,13 @@ pub struct Implementers {
     spmm: Option<cusparse_spmm::Cusparse>,
     spmv: Option<cusparse_spmv::Cusparse>,
     floor: Floor,
+    floors: Option<Floors>,
+    flushed: RefCell<FlushedL2>,
     choices: Vec<Choice>,
     samples: u32,
     seed: u64,
+    /// When the device was last at work for a time.
+    idle_since: Cell<Instant>,
 }
 
 impl Implementers {
@@ -100,7 +68,8 @@ impl Implementers {
     ///
     /// # Errors
     ///
-    /// A device that does not take the gather limit's kernel; a driver without the function that copies.
+    /// A device that does not take the gather limit's kernel, or has no memory for the rates of the floors; a driver
+    /// without the function that copies.
     pub fn new(
         device: &Device,
         peers: Peers,
@@ -114,9 +83,12 @@ impl Implementers {
             spmm: peers.spmm,
             spmv: peers.spmv,
             floor: Floor::of(device)?,
+            floors: Floors::measure(device)?,
+            flushed: RefCell::new(FlushedL2::of(device)?),
             choices,
             samples,
             seed,
+            idle_since: Cell::new(Instant::now()),
         })
     }
 
@@ -132,7 +104,35 @@ impl Implementers {
         } else if self.spmm.is_some() {
             all.extend(cusparse_spmm::Algorithm::ALL.map(Implementer::CusparseSpmm));
         }
+        if self.floors.is_some() {
+            all.extend([Implementer::MemoryFloor, Implementer::L2Floor]);
+        }
         all
+    }
+
+    /// Has a device that has idled work until it is as fast as ever.
+    fn wake<T: BenchElement>(&self, operands: &mut Operands<'_, T>) -> anyhow::Result<()> {
+        Ok(operands.wake(&self.device, self.idle_since.get().elapsed())?)
+    }
+
+    /// The time of a launch with operands in the L2 cache, as far as they fit, and with operands from memory. Of one
+    /// that another is much faster than, there is only the first.
+    fn times<E: From<DeviceError>>(
+        &self,
+        effort: Effort,
+        fastest: Option<f64>,
+        mut launch: impl FnMut() -> Result<(), E>,
+    ) -> Result<[Option<Timing>; 2], E> {
+        let timing = measure(&self.device, effort, &mut launch)?;
+        let is_fast = |timing: Timing| fastest.is_none_or(|fastest| timing.median < 1.5 * fastest);
+        let flushed = if timing.is_some_and(is_fast) {
+            let samples = self.samples.min(FLUSHED_SAMPLES);
+            self.flushed.borrow_mut().measure(samples, launch)?
+        } else {
+            None
+        };
+        self.idle_since.set(Instant::now());
+        Ok([timing, flushed])
     }
 
     /// One case by one implementation, after those `before`.
@@ -151,23 +151,38 @@ impl Implementers {
         let line = match implementer {
             Implementer::Warprow(choice) => {
                 let plan = on_device.plan(choice, operands.features)?;
-                if choice.name == OURS {
-                    operands.wake(&self.device)?;
-                }
+                self.wake(operands)?;
                 let line = self.by_warprow(implementer, plan, operands)?;
                 match line {
-                    Ok(line) if line.is_right() => {
-                        let exact = on_device.is_exact(choice, operands, self.seed)?;
-                        Ok(line.that_is_exact(exact))
+                    Ok(line) if choice.name == OURS => {
+                        let line = line.after_first_plan(on_device.first_planning());
+                        if line.is_right() && operands.multiplications() <= MOST_EXACT {
+                            let exact = on_device.is_exact(choice, operands, self.seed)?;
+                            Ok(line.that_is_exact(exact))
+                        } else {
+                            Ok(line)
+                        }
                     }
                     line => line,
                 }
             }
             Implementer::GatherLimit => {
-                operands.wake(&self.device)?;
+                self.wake(operands)?;
                 self.gather_limit(on_device, operands)?
             }
             Implementer::CopyLimit => self.copy_limit(on_device, operands)?,
+            Implementer::MemoryFloor | Implementer::L2Floor => {
+                let extents = on_device.extents(operands.features);
+                let floors = self.floors.as_ref().expect("it has no line without floors");
+                let floor = match implementer {
+                    Implementer::MemoryFloor => floors.of_memory(extents),
+                    _ => floors.of_l2(extents),
+                };
+                Ok(Line {
+                    implementation: self.implementation(implementer),
+                    outcome: Outcome::Computed(Computed::floor(floor)),
+                })
+            }
             Implementer::CusparseSpmm(_) | Implementer::CusparseSpmv(_) => {
                 let peers = before
                     .iter()
@@ -222,11 +237,13 @@ impl Implementers {
             Err(reason) => return Ok(Err(reason.clone())),
         };
         let features = operands.features as usize;
-        let timing = measure(&self.device, Effort::of(self.samples), || {
+        // Of other choices than the plan's own, the cold time says nothing new.
+        let fastest = (implementer.name() != OURS).then_some(0.0);
+        let timings = self.times(Effort::of(self.samples), fastest, || {
             spmm.run(&operands.x, features, &mut operands.y)
         });
-        let timing = match fitting(timing)? {
-            Ok(timing) => timing,
+        let timings = match fitting(timings)? {
+            Ok(timings) => timings,
             Err(reason) => return Ok(Err(reason)),
         };
         let times = spmm.times();
@@ -235,6 +252,7 @@ impl Implementers {
             predicted_ms: prediction.map(|(time, _)| time.as_secs_f64() * 1e3),
             predicted_bound: prediction.map(|(_, bound)| bound),
             plan_ms: times.preprocessing.as_secs_f64() * 1e3,
+            first_plan_ms: None,
             order_ms: times.ordering.map(|time| time.as_secs_f64() * 1e3),
             order: (spmm.order() != RowOrder::Given).then(|| spmm.order().name()),
             upload_ms: Some(times.upload.as_secs_f64() * 1e3),
@@ -246,7 +264,7 @@ impl Implementers {
         };
         Ok(Ok(Line {
             implementation,
-            outcome: product(timing, preparation, operands, Some(spmm))?,
+            outcome: product(timings, preparation, operands, Some(spmm))?,
         }))
     }
 
@@ -265,6 +283,7 @@ impl Implementers {
         let Operands { x, y, features, .. } = operands;
         let samples = self.samples;
         let (cut, timing) = gather_limit::best(&self.device, a, x, y, *features, samples)?;
+        self.idle_since.set(Instant::now());
         let implementation = Implementation {
             kernel: Some(cut.name().into()),
             ..self.implementation(Implementer::GatherLimit)
@@ -309,59 +328,48 @@ impl Implementers {
             Ok(a) => a,
             Err(reason) => return Ok(Err(reason.clone())),
         };
-        let started = Instant::now();
+        self.wake(operands)?;
         let Operands { x, y, features, .. } = operands;
-        let timed = |launch: &mut dyn FnMut() -> Result<(), cusparse::Error>| {
+        let effort = Effort::of(self.samples).against(fastest_peer);
+        let timed = |planned: [Instant; 3], launch: &mut dyn FnMut() -> Result<(), _>| {
+            let [first, second] = [0, 1].map(|plan| planned[plan + 1] - planned[plan]);
             let preparation = Preparation {
-                plan_ms: started.elapsed().as_secs_f64() * 1e3,
+                plan_ms: second.as_secs_f64() * 1e3,
+                first_plan_ms: Some(first.as_secs_f64() * 1e3),
                 ..Preparation::default()
             };
-            let effort = Effort::of(self.samples).against(fastest_peer);
-            let timing = measure(&self.device, effort, launch)?;
-            Ok((timing, preparation))
+            Ok((self.times(effort, fastest_peer, launch)?, preparation))
         };
+        // The second of two preparations counts, as of our plans.
+        let begun = Instant::now();
         let run = match (implementer, &self.spmm, &self.spmv) {
             (Implementer::CusparseSpmm(algorithm), Some(library), _) => {
-                cusparse_spmm::Product::prepare(library, a, x, y, *features, algorithm)
-                    .and_then(|mut product| timed(&mut || product.run()))
+                let first = cusparse_spmm::Product::prepare(library, a, x, y, *features, algorithm);
+                first.map(drop).and_then(|()| {
+                    let again = Instant::now();
+                    let mut product =
+                        cusparse_spmm::Product::prepare(library, a, x, y, *features, algorithm)?;
+                    timed([begun, again, Instant::now()], &mut || product.run())
+                })
             }
             (Implementer::CusparseSpmv(algorithm), _, Some(library)) => {
-                cusparse_spmv::Product::prepare(library, a, x, y, algorithm)
-                    .and_then(|mut product| timed(&mut || product.run()))
+                let first = cusparse_spmv::Product::prepare(library, a, x, y, algorithm);
+                first.map(drop).and_then(|()| {
+                    let again = Instant::now();
+                    let mut product = cusparse_spmv::Product::prepare(library, a, x, y, algorithm)?;
+                    timed([begun, again, Instant::now()], &mut || product.run())
+                })
             }
             _ => unreachable!("its algorithms are run if it is there"),
         };
-        let (timing, preparation) = match run {
+        let (timings, preparation) = match run {
             Ok(run) => run,
             Err(cusparse::Error::Device(error)) => return fitting(Err(error)),
             Err(error) => return Ok(Err(error.to_string())),
         };
         Ok(Ok(Line {
             implementation: self.implementation(implementer),
-            outcome: product(timing, preparation, operands, None)?,
+            outcome: product(timings, preparation, operands, None)?,
         }))
     }
-}
-
-/// What a product that ran has come to.
-fn product<T: BenchElement>(
-    timing: Option<Timing>,
-    preparation: Preparation,
-    operands: &Operands<'_, T>,
-    plan: Option<&Spmm<T>>,
-) -> anyhow::Result<Outcome> {
-    let verification = operands.verify(plan)?;
-    if !verification.ok() {
-        eprintln!("{verification}");
-    }
-    let verified = Verified {
-        rows_verified: operands.rows(),
-        max_rel_err: verification.entries.max_relative_error,
-        ok: verification.ok(),
-    };
-    Ok(Outcome::Computed(Computed::product(
-        timing,
-        preparation,
-        verified,
-    )))
 }

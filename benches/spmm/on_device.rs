@@ -2,10 +2,12 @@
 //! without plans.
 
 use crate::spmm::choices::{Choice, OURS};
+use crate::spmm::floors::{Extents, used_columns};
 use crate::spmm::operands::Operands;
 use sprs::CsMatI;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::time::Duration;
 use warprow::device::{Device, DeviceError};
 use warprow::reference::WholeProduct;
 use warprow::spmm::SpmmError;
@@ -21,6 +23,9 @@ pub struct OnDevice<'a, T: SpmmElement> {
     plans: HashMap<&'static str, Fitting<Spmm<T>>>,
     /// The number of features that the plan's own choice was made for.
     own_features: Option<u32>,
+    /// The time of the first of the plan's own two plans.
+    first_planning: Option<Duration>,
+    used_columns: Option<usize>,
     arrays: Option<Fitting<DeviceCsr<T>>>,
 }
 
@@ -32,6 +37,8 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
             a,
             plans: HashMap::new(),
             own_features: None,
+            first_planning: None,
+            used_columns: None,
             arrays: None,
         }
     }
@@ -84,12 +91,32 @@ impl<'a, T: SpmmElement> OnDevice<'a, T> {
             Entry::Vacant(place) => {
                 let plan = || Spmm::plan(self.device, self.a.view(), options);
                 let mut plan_of_choice = plan();
-                if again && plan_of_choice.is_ok() {
+                if again && let Ok(first) = &plan_of_choice {
+                    self.first_planning = Some(first.times().preprocessing);
                     drop(plan_of_choice);
                     plan_of_choice = plan();
                 }
                 Ok(place.insert(fitting(plan_of_choice)?))
             }
+        }
+    }
+
+    /// What the time of the plan's own first plan was, if there were two.
+    pub const fn first_planning(&self) -> Option<Duration> {
+        self.first_planning
+    }
+
+    /// What a product with so many features moves.
+    pub fn extents(&mut self, features: u32) -> Extents {
+        let used = self
+            .used_columns
+            .get_or_insert_with(|| used_columns(self.a));
+        Extents {
+            rows: self.a.rows(),
+            nonzeros: self.a.nnz(),
+            used_columns: *used,
+            features,
+            element_bytes: size_of::<T>(),
         }
     }
 

@@ -9,12 +9,18 @@ use warprow::device::{Device, DeviceBuffer};
 use warprow::reference::WholeProduct;
 use warprow::{Error, Spmm, SpmmElement, generate};
 
-/// Work after which a GPU that has idled is as fast as ever. The same product, of 2 ms, took 1.09, 1.04 and 1 times
-/// as long in the first three measurements after the host had made its X.
-const WAKING: Duration = Duration::from_millis(200);
+/// Work after which a GPU that has idled for long is as fast as ever. The same product, of 2 ms, took 1.09, 1.04 and 1
+/// times as long in the first three measurements, of 50 ms each, after the host had made its X.
+const WAKING: Duration = Duration::from_millis(100);
+
+/// Elements of Y up to which all rows of a peer's product are compared; of a larger one, the sample of rows.
+const MOST_OF_PEER: usize = 1 << 24;
 
 /// Elements of Y that are fetched at a time.
 const FETCHED: usize = 1 << 24;
+
+/// Elements of a product of small whole numbers that are compared: of a larger one, parts evenly apart.
+const MOST_EXACT_ELEMENTS: usize = 1 << 26;
 
 /// The part of a GPU's memory that X may take in all its widths.
 const SHARE_OF_MEMORY: u64 = 4;
@@ -23,11 +29,12 @@ const SHARE_OF_MEMORY: u64 = 4;
 /// device it stays from one kind of a graph to the next.
 pub struct DenseOperands<T: SpmmElement> {
     elements: Vec<T>,
+    seed: u64,
     on_device: Vec<(usize, Rc<DeviceBuffer<T>>)>,
 }
 
 impl<T: SpmmElement> DenseOperands<T> {
-    /// For X of that many elements at most.
+    /// For X of that many elements; larger ones have elements made again.
     ///
     /// # Errors
     ///
@@ -36,11 +43,18 @@ impl<T: SpmmElement> DenseOperands<T> {
         let (elements, _) = generate::dense(1, most_elements, seed)?.into_raw_vec_and_offset();
         Ok(Self {
             elements,
+            seed,
             on_device: Vec::new(),
         })
     }
 
     fn upload(&mut self, device: &Device, length: usize) -> Result<Rc<DeviceBuffer<T>>, Error> {
+        if length > self.elements.len() {
+            // The first elements stay the same.
+            let kept = std::mem::take(&mut self.on_device);
+            *self = Self::new(length, self.seed)?;
+            self.on_device = kept;
+        }
         let kept = self.on_device.iter().find(|(kept, _)| *kept == length);
         if let Some((_, kept)) = kept {
             return Ok(Rc::clone(kept));
@@ -78,10 +92,6 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
     /// # Errors
     ///
     /// Too little device memory.
-    ///
-    /// # Panics
-    ///
-    /// If `dense` was made for fewer elements.
     pub fn new(
         device: &Device,
         a: &'a CsMatI<T, u32, u32>,
@@ -102,14 +112,14 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
         })
     }
 
-    /// Fills Y with NaN until a GPU that may have idled is as fast as ever.
+    /// Fills Y with NaN until a GPU that has idled for that time is as fast as ever.
     ///
     /// # Errors
     ///
     /// The driver's.
-    pub fn wake(&mut self, device: &Device) -> Result<(), Error> {
+    pub fn wake(&mut self, device: &Device, idle: Duration) -> Result<(), Error> {
         let mut worked = Duration::ZERO;
-        while worked < WAKING && !self.y.is_empty() {
+        while worked < idle.min(WAKING) && !self.y.is_empty() {
             let timer = device.start_timer()?;
             for _ in 0..8 {
                 self.poison()?;
@@ -132,7 +142,7 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
     }
 
     /// Fetches Y and compares it with the product in f64: within the error of the plan that computed it, or else of any
-    /// order of summation.
+    /// order of summation. Without a plan, of a large Y only the sample of rows.
     ///
     /// # Errors
     ///
@@ -140,12 +150,13 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
     pub fn verify(&self, plan: Option<&Spmm<T>>) -> Result<Found, Error> {
         let longest = self.verified.longest_row();
         let depth = plan.map(|plan| plan.summation_depth(longest, self.features as usize));
-        self.verified.verify(self.host_x, &self.y, depth)
+        let all_rows = plan.is_some() || self.y.len() <= MOST_OF_PEER;
+        (self.verified).verify(self.host_x, &self.y, depth, all_rows)
     }
 
-    /// Rows of Y, all of which [`verify`](Self::verify) compares.
-    pub fn rows(&self) -> usize {
-        self.verified.rows()
+    /// Multiplications of a nonzero of A and an element of X.
+    pub fn multiplications(&self) -> u64 {
+        self.verified.nonzeros() as u64 * u64::from(self.features)
     }
 
     /// Whether every entry of the product of small whole numbers is exact, by a plan for them: that of the same
@@ -163,7 +174,8 @@ impl<'a, T: SpmmElement> Operands<'a, T> {
         self.poison()?;
         plan.run(&x, features, &mut self.y)?;
         let rows_at_once = (FETCHED / features.max(1)).max(1);
-        for first in (0..plan.rows()).step_by(rows_at_once) {
+        let parts = self.y.len().div_ceil(MOST_EXACT_ELEMENTS).max(1);
+        for first in (0..plan.rows()).step_by(parts * rows_at_once) {
             let count = rows_at_once.min(plan.rows() - first);
             let mut rows = Array2::from_elem((count, features), T::ONE);
             let elements = rows.as_slice_mut().expect("a new array is contiguous");

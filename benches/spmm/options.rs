@@ -5,6 +5,7 @@ use crate::harness::element_type::ElementType;
 use crate::harness::named::{self, ALL};
 use crate::harness::run_options::RunOptions;
 use crate::spmm::cases::{DEFAULT_GRAPHS, EMULATED_GRAPH, GRAPHS, Graph, Kind};
+use crate::spmm::matrix::Matrix;
 use clap::builder::TypedValueParser;
 use std::path::PathBuf;
 use warprow::spmm::{RowOrder, SpmmKernel, SpmmOptions, SpmmTuning};
@@ -23,7 +24,12 @@ pub struct Options {
     #[arg(long = "graph", value_name = "NAME", value_delimiter = ',', value_parser = graph_names())]
     graphs: Vec<String>,
 
-    /// Distributions of the nonzeros
+    /// A matrix of a file: Matrix Market (.mtx, .mtx.gz), SciPy (.npz) or an edge list (.tsv, .csv). Without --graph,
+    /// no graph is generated
+    #[arg(long = "file", value_name = "PATH")]
+    files: Vec<PathBuf>,
+
+    /// Distributions of the nonzeros of generated graphs
     #[arg(
         long = "kind",
         value_name = "KIND",
@@ -116,6 +122,22 @@ impl Options {
                 .lanes(self.lanes)
                 .column_blocks(self.column_blocks),
         )
+    }
+
+    /// The matrices to run: every kind of each graph, and the files.
+    pub fn matrices(&self, on_emulator: bool) -> Vec<Matrix> {
+        let graphs = if self.graphs.is_empty() && !self.files.is_empty() {
+            Vec::new()
+        } else {
+            self.graphs(on_emulator)
+        };
+        let kinds = self.kinds();
+        let generated = graphs.into_iter().flat_map(|graph| {
+            let of_kind = move |&kind| Matrix::Generated(graph, kind);
+            kinds.iter().map(of_kind)
+        });
+        let files = self.files.iter().cloned().map(Matrix::File);
+        generated.chain(files).collect()
     }
 
     /// The graphs to run, each once.
@@ -234,6 +256,20 @@ mod tests {
         assert_eq!(names, ["ppa", "arxiv", "ddi"]);
         assert_eq!(options.features(true), [1, 33]);
         assert_eq!(options.kinds(), [Kind::Uniform, Kind::Rmat35]);
+    }
+
+    #[test]
+    fn files_run_alone_or_after_the_graphs_that_are_asked_for() {
+        let names = |arguments: &[&str]| -> Vec<String> {
+            let matrices = parse(arguments).unwrap().matrices(false);
+            let name = |matrix: &Matrix| format!("{} {}", matrix.name(), matrix.kind());
+            matrices.iter().map(name).collect()
+        };
+        let files = ["--file", "x/a.mtx.gz", "--file", "b.npz"];
+        assert_eq!(names(&files), ["a file", "b file"]);
+        let with_graph = [&["--graph", "ddi", "--kind", "uniform,banded"], &files[..2]].concat();
+        assert_eq!(names(&with_graph), ["ddi uniform", "ddi banded", "a file"]);
+        assert_eq!(names(&[]).len(), DEFAULT_GRAPHS.len());
     }
 
     #[test]

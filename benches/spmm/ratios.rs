@@ -1,8 +1,9 @@
 //! What results come to: of each case the time of cuSPARSE and of the gather limit over ours, and their means.
 
 use crate::spmm::choices::OURS;
+use crate::spmm::floors::{L2_FLOOR, MEMORY_FLOOR};
 use crate::spmm::gather_limit;
-use crate::spmm::implementers::COPY_LIMIT;
+use crate::spmm::implementer::COPY_LIMIT;
 use crate::spmm::results::Record;
 
 /// A case, and how our time compares.
@@ -29,7 +30,7 @@ impl Ratios {
     pub fn of(records: &[Record]) -> Vec<Self> {
         let mut cases: Vec<(Ratios, [Option<f64>; 4])> = Vec::new();
         for record in records {
-            if record.implementation == COPY_LIMIT {
+            if [COPY_LIMIT, MEMORY_FLOOR, L2_FLOOR].contains(&&*record.implementation) {
                 continue;
             }
             let place = cases.iter().position(|(case, _)| case.has(record));
@@ -122,6 +123,7 @@ pub fn distinct<T: PartialEq>(ratios: &[Ratios], property: impl Fn(&Ratios) -> T
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::spmm::results::Setting;
 
     pub fn record(graph: &str, features: u32, implementation: &str, ms: f64) -> Record {
         let of_cusparse = implementation.starts_with("cusparse");
@@ -136,6 +138,7 @@ pub mod tests {
             ok: (implementation != "gather_limit").then_some(true),
             device: "some GPU".to_owned(),
             ptx: None,
+            setting: Setting::default(),
         }
     }
 

@@ -1,8 +1,10 @@
 //! What a result is.
 
 use crate::harness::measure::Timing;
+use crate::spmm::floors::FloorTime;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::time::Duration;
 use warprow::{Spmm, SpmmElement};
 
 /// A product to compute.
@@ -79,6 +81,7 @@ impl Instance {
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "a case has a handful of results")]
 pub enum Outcome {
     /// A product, or the limit, that was computed.
     Computed(Computed),
@@ -102,6 +105,12 @@ pub struct Computed {
     pub samples: Option<u32>,
     /// Launches in a sample.
     pub launches: Option<u32>,
+    /// Milliseconds of a launch whose operands come from memory, as the L2 cache was flushed before; the median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flushed_ms: Option<f64>,
+    /// The bytes of a floor, and the measured rate.
+    #[serde(flatten)]
+    pub floor: Option<Rate>,
     /// The preparation; nothing of the limit.
     #[serde(flatten)]
     pub preparation: Option<Preparation>,
@@ -110,11 +119,23 @@ pub struct Computed {
     pub verified: Option<Verified>,
 }
 
+/// The bytes of a floor, and the rate at which they move.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Rate {
+    /// Bytes.
+    pub bytes: u64,
+    /// GB/s, measured.
+    pub gb_per_s: f64,
+}
+
 /// What has to be done once for many products, in milliseconds by the host's clock.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Preparation {
-    /// The preprocessing of A on the device.
+    /// The preprocessing of A on the device, with all that it allocates, until the device has finished.
     pub plan_ms: f64,
+    /// The same the first time in this process, if it was done twice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_plan_ms: Option<f64>,
     /// What of it the order of the rows took, where one was looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order_ms: Option<f64>,
@@ -139,6 +160,12 @@ pub struct Verified {
     pub rows_verified: usize,
     /// Their greatest error relative to `|A||X|`; null if it is not finite.
     pub max_rel_err: f64,
+    /// Whether it is a peer's product of 16-bit elements whose sums were rounded more than once, to 16 bits.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rounds_sums: bool,
+    /// Whether a product of small whole numbers was exact, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact: Option<bool>,
     /// Whether each entry is within the error that rounding explains.
     pub ok: bool,
 }
@@ -152,8 +179,31 @@ impl Computed {
             ms_max: timing.map(|timing| timing.max),
             samples: timing.map(|timing| timing.samples),
             launches: timing.map(|timing| timing.launches),
+            flushed_ms: None,
+            floor: None,
             preparation: None,
             verified: None,
+        }
+    }
+
+    /// A floor, which is computed from its bytes.
+    pub fn floor(floor: FloorTime) -> Self {
+        Self {
+            ms: Some(floor.ms),
+            floor: Some(Rate {
+                bytes: floor.bytes,
+                gb_per_s: floor.gb_per_s,
+            }),
+            ..Self::limit(None)
+        }
+    }
+
+    /// With the time of a launch after a flush of the L2 cache.
+    #[must_use]
+    pub fn flushed(self, timing: Option<Timing>) -> Self {
+        Self {
+            flushed_ms: timing.map(|timing| timing.median),
+            ..self
         }
     }
 
@@ -206,9 +256,24 @@ impl Line {
         }) = &mut self.outcome
         {
             match exact {
-                Ok(exact) => verified.ok &= exact,
+                Ok(exact) => {
+                    verified.exact = Some(exact);
+                    verified.ok &= exact;
+                }
                 Err(reason) => eprintln!("no product of small whole numbers: {reason}"),
             }
+        }
+        self
+    }
+
+    /// This line, with the time of the first of two plans.
+    pub fn after_first_plan(mut self, time: Option<Duration>) -> Self {
+        if let Outcome::Computed(Computed {
+            preparation: Some(preparation),
+            ..
+        }) = &mut self.outcome
+        {
+            preparation.first_plan_ms = time.map(|time| time.as_secs_f64() * 1e3);
         }
         self
     }

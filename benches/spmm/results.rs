@@ -1,10 +1,12 @@
 //! The file of the results: a JSON object a line, no two for the same product and implementation.
 
 use crate::harness::json_lines::{Environment, JsonLines};
+use crate::spmm::matrix::Matrix;
 use crate::spmm::report::{Case, Line};
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
@@ -34,6 +36,49 @@ pub struct Record {
     /// The checksum of the PTX; nothing on the emulator, and in results of earlier versions.
     #[serde(default)]
     pub ptx: Option<String>,
+    /// What else the times depend on.
+    #[serde(flatten)]
+    pub setting: Setting,
+}
+
+/// The driver, the clocks and the seed of results.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Setting {
+    driver: Option<String>,
+    driver_release: Option<String>,
+    clocks_mhz: Option<[u32; 2]>,
+    seed: Option<u64>,
+}
+
+impl Setting {
+    fn of(environment: &Environment) -> Self {
+        Self {
+            driver: environment.driver.clone(),
+            driver_release: environment.driver_release.clone(),
+            clocks_mhz: environment.clocks_mhz,
+            seed: environment.seed,
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or_unknown = |text: &Option<String>| text.clone().unwrap_or("unknown".to_owned());
+        write!(
+            f,
+            "driver {} ({}), clocks ",
+            or_unknown(&self.driver),
+            or_unknown(&self.driver_release)
+        )?;
+        match self.clocks_mhz {
+            Some([multiprocessors, memory]) => write!(f, "{multiprocessors} and {memory} MHz")?,
+            None => write!(f, "unknown")?,
+        }
+        match self.seed {
+            Some(seed) => write!(f, ", seed {seed}"),
+            None => write!(f, ", no seed"),
+        }
+    }
 }
 
 /// What no two lines of a file have in common.
@@ -97,8 +142,8 @@ impl Results {
     ///
     /// # Errors
     ///
-    /// The operating system's; a file to resume that [`read`] refuses, or that has results of another device or
-    /// of other kernels.
+    /// The operating system's; a file to resume that [`read`] refuses, or that has results of another device, of other
+    /// kernels, or of another driver, other clocks or another seed.
     pub fn open(
         path: Option<&Path>,
         resume: bool,
@@ -110,6 +155,7 @@ impl Results {
                 let whole;
                 (records, whole) = read(path)?;
                 let device = &environment.device;
+                let setting = Setting::of(&environment);
                 for record in &records {
                     ensure!(
                         record.device == *device,
@@ -128,6 +174,12 @@ impl Results {
                         name(&environment.ptx),
                         name(&record.ptx)
                     );
+                    ensure!(
+                        record.setting == setting,
+                        "{}: wanted results of {setting} to add to, found results of {}",
+                        path.display(),
+                        record.setting
+                    );
                     keys.insert(record.key());
                 }
                 let cannot_write = || format!("cannot write {}", path.display());
@@ -145,16 +197,12 @@ impl Results {
         })
     }
 
-    /// Whether there is a result of that implementation.
-    pub fn has(&self, case: &Case, implementation: &str) -> bool {
-        let text = str::to_owned;
-        self.keys.contains(&(
-            case.graph.to_string(),
-            text(case.kind),
-            case.features,
-            text(case.element),
-            text(implementation),
-        ))
+    /// Whether there is a result of that implementation, for that matrix and X.
+    pub fn has(&self, matrix: &Matrix, features: u32, element: &str, implementation: &str) -> bool {
+        let graph = matrix.name().into_owned();
+        let [kind, element, implementation] =
+            [matrix.kind(), element, implementation].map(str::to_owned);
+        (self.keys).contains(&(graph, kind, features, element, implementation))
     }
 
     /// Adds a line.
@@ -167,11 +215,10 @@ impl Results {
     ///
     /// If there is a result of that implementation.
     pub fn add(&mut self, case: &Case, line: &Line) -> anyhow::Result<()> {
-        let new = !self.has(case, line.implementation.name);
-        assert!(new, "two results: {case:?}, {:?}", line.implementation);
         let text = self.file.write(&line.of_case(case))?;
         let record: Record = serde_json::from_str(&text)?;
-        self.keys.insert(record.key());
+        let new = self.keys.insert(record.key());
+        assert!(new, "two results: {case:?}, {:?}", line.implementation);
         self.records.push(record);
         Ok(())
     }

@@ -32,6 +32,7 @@ pub fn block(case: &Case, lines: &[Line]) -> String {
             Outcome::Computed(computed) => computed,
         };
         let _ = match (computed.ms, computed.ms_min, computed.ms_max) {
+            (Some(ms), None, _) => write!(text, "{ms:>9.4} {:<65}", "computed"),
             (Some(ms), Some(min), Some(max)) => {
                 let ratio =
                     |to: Option<f64>| to.map_or("-".to_owned(), |to| format!("{:.2}", to / ms));
@@ -96,6 +97,8 @@ mod tests {
                 ms_max: Some(ms),
                 samples: Some(5),
                 launches: Some(1),
+                flushed_ms: None,
+                floor: None,
                 preparation: is_product.then_some(Preparation {
                     plan_ms: 7.0,
                     ..Preparation::default()
@@ -103,6 +106,8 @@ mod tests {
                 verified: is_product.then_some(Verified {
                     rows_verified: 3,
                     max_rel_err: 1e-8,
+                    rounds_sums: false,
+                    exact: None,
                     ok,
                 }),
             }),

@@ -61,12 +61,12 @@ impl DevicePattern {
     }
 }
 
-/// A pattern whose nonzeros are those of another one, in another order.
-#[derive(Debug)]
+/// A pattern whose nonzeros are those of another one, in another order. Clones share its memory.
+#[derive(Clone, Debug)]
 pub(crate) struct ReorderedPattern {
     pub pattern: Arc<DevicePattern>,
     /// The number of each nonzero in the other pattern; `None` if the order is the same.
-    pub source: Option<DeviceBuffer<u32>>,
+    pub source: Option<Arc<DeviceBuffer<u32>>>,
 }
 
 impl ReorderedPattern {
@@ -85,7 +85,7 @@ impl ReorderedPattern {
     ) -> Result<DeviceBuffer<T>, DeviceError> {
         let mut ordered = self.pattern.device().uninitialized(values.len())?;
         copy_values(
-            self.source.as_ref(),
+            self.source.as_deref(),
             values.as_slice(),
             Sign::Kept,
             &mut ordered,
@@ -157,7 +157,7 @@ impl ReorderedPattern {
                     order,
                     old,
                     pattern.col_idx.read_only(),
-                    optional_pointer(self.source.as_ref()),
+                    optional_pointer(self.source.as_deref()),
                     row_ptr.read_only(),
                     col_idx.mutable(),
                     source.mutable(),
@@ -175,7 +175,7 @@ impl ReorderedPattern {
         };
         Ok(Self {
             pattern: Arc::new(permuted),
-            source: Some(source),
+            source: Some(Arc::new(source)),
         })
     }
 
@@ -191,7 +191,7 @@ impl ReorderedPattern {
         };
         Ok(Self {
             pattern: Arc::new(pattern),
-            source: Some(source),
+            source: Some(Arc::new(source)),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What tests want of a device's memory: how much is allocated, and an allocation that fails.
+//! What tests and benches want of a device's memory: how much is allocated, and an allocation that fails.
 
 use super::error::DeviceError;
 use super::stream::queue::Queue;
@@ -31,6 +31,13 @@ impl Device {
     #[doc(hidden)]
     pub fn allocated_bytes(&self) -> u64 {
         on_backend!(&*self.backend, device => device.allocated_bytes())
+    }
+
+    /// For benches: the most bytes that the live allocations of this device and its clones had since the last call; on
+    /// the emulator, which counts no peak, what they have now.
+    #[doc(hidden)]
+    pub fn take_peak_bytes(&self) -> u64 {
+        on_backend!(&*self.backend, device => device.take_peak_bytes())
     }
 
     /// Memory for `bytes` bytes of elements of `element_size` bytes, not initialised.

@@ -169,6 +169,11 @@ impl EmulatorBackend {
         self.emulator.allocated()
     }
 
+    /// Nothing counts the peak here: the bytes of all live allocations.
+    pub fn take_peak_bytes(&self) -> u64 {
+        self.allocated_bytes()
+    }
+
     /// Free and total memory, if there is a limit.
     pub fn memory(&self) -> Option<MemoryInfo> {
         let total = self.properties.memory_bytes?;

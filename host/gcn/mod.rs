@@ -3,11 +3,13 @@
 //! After Kipf and Welling, "Semi-Supervised Classification with Graph Convolutional Networks" (ICLR 2017), computed
 //! as by PyTorch Geometric's `GCNConv`; [`read_layers`] reads its weights.
 
+mod aggregation;
 mod error;
 #[cfg(all(feature = "npy", feature = "safetensors"))]
 mod layers;
 mod normalized;
 mod operator;
+mod row_list;
 mod steps;
 
 pub use error::GcnError;
@@ -25,11 +27,13 @@ use crate::gemm::GemmElement;
 use crate::log_softmax::SoftmaxElement;
 use crate::operand::{OperandError, elements, extent, upload_dense};
 use crate::setters::setters;
-use crate::spmm::{Spmm, SpmmElement, SpmmOptions, SpmmTuning};
+use crate::spmm::{RowOrder, Spmm, SpmmElement, SpmmOptions, SpmmTuning};
+use aggregation::ListedGraph;
 use cuda_std::float::Real;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
+use std::sync::Arc;
 use steps::Operators;
 use warprow_kernels::log_softmax::ExpLn;
 
@@ -161,7 +165,12 @@ impl<T: GcnElement> Gcn<T> {
         let spmm_options = SpmmOptions::new().tuning(options.tuning);
         let spmm = Spmm::plan_device(&adjacency, spmm_options)?;
         let nodes = extent("the number of nodes", spmm.rows())?;
-        let steps = steps(&spmm, layers, options)?;
+        let listed = if options.tuning == SpmmTuning::default() && spmm.order() == RowOrder::Given {
+            ListedGraph::new(adjacency)?
+        } else {
+            None
+        };
+        let steps = steps(&spmm, layers, options, listed.map(Arc::new).as_ref())?;
         let operators = Operators { spmm, nodes, steps };
         Ok(Self {
             replay: Replay::Unknown,

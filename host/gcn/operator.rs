@@ -2,6 +2,7 @@
 
 use super::GcnElement;
 use super::GcnError;
+use super::aggregation::Aggregation;
 use crate::dense::{DenseOperand, DenseOperandMut};
 use crate::device::{DeviceBuffer, optional_pointer};
 use crate::gemm::Gemm;
@@ -24,6 +25,8 @@ pub enum OperatorKind {
     Activate,
     /// The last layer's bias, and LogSoftmax.
     LogSoftmax,
+    /// The product with A_hat, and what follows it for each node: bias and ReLU, the product with weights, LogSoftmax.
+    Aggregate,
 }
 
 impl OperatorKind {
@@ -34,6 +37,7 @@ impl OperatorKind {
             Self::Spmm => "spmm",
             Self::Activate => "activate",
             Self::LogSoftmax => "log_softmax",
+            Self::Aggregate => "aggregate",
         }
     }
 }
@@ -74,6 +78,7 @@ enum Work<T: GcnElement> {
     Spmm,
     Activate { bias: Option<DeviceBuffer<T>> },
     LogSoftmax(LogSoftmax<T>),
+    Aggregate(Aggregation<T>),
 }
 
 impl<T: GcnElement> Step<T> {
@@ -103,10 +108,28 @@ impl<T: GcnElement> Step<T> {
     }
 
     pub fn spmm(layer: usize, cols: usize, nodes: u32, nonzeros: u32) -> Self {
-        let size = size_of::<T>() as u128;
-        let matrix = u128::from(nonzeros) * (4 + size) + (u128::from(nodes) + 1) * 4;
-        let bytes = matrix + 2 * u128::from(nodes) * cols as u128 * size;
+        let of_nodes = 2 * u128::from(nodes) * cols as u128 * size_of::<T>() as u128;
+        let bytes = Self::matrix_bytes(nodes, nonzeros) + of_nodes;
         Self::new(layer, OperatorKind::Spmm, (cols, cols), bytes, Work::Spmm)
+    }
+
+    pub fn aggregation(
+        layer: usize,
+        aggregation: Aggregation<T>,
+        nodes: u32,
+        nonzeros: u32,
+    ) -> Self {
+        let columns = aggregation.widths();
+        let of_nodes = u128::from(nodes) * (columns.0 + columns.1) as u128 * size_of::<T>() as u128;
+        let bytes = Self::matrix_bytes(nodes, nonzeros) + of_nodes;
+        let work = Work::Aggregate(aggregation);
+        Self::new(layer, OperatorKind::Aggregate, columns, bytes, work)
+    }
+
+    /// Bytes of the lists of A_hat.
+    fn matrix_bytes(nodes: u32, nonzeros: u32) -> u128 {
+        let nonzero = 4 + size_of::<T>() as u128;
+        u128::from(nonzeros) * nonzero + (u128::from(nodes) + 1) * 4
     }
 
     pub fn activate(layer: usize, cols: usize, bias: Option<DeviceBuffer<T>>, nodes: u32) -> Self {
@@ -139,6 +162,7 @@ impl<T: GcnElement> Step<T> {
             Work::Gemm(gemm) => gemm.run(input, nodes, output)?,
             Work::Spmm => spmm.run(input, self.cols, output)?,
             Work::LogSoftmax(log_softmax) => log_softmax.run(input, nodes, output)?,
+            Work::Aggregate(aggregation) => aggregation.run(input, output)?,
             Work::Activate { .. } => unreachable!("it is in place"),
         }
         Ok(())

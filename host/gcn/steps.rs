@@ -2,6 +2,9 @@
 //! writes.
 
 use super::GcnError;
+use super::aggregation::{
+    Aggregation, Following, ListedGraph, padded_features, takes_columns, takes_features,
+};
 use super::operator::Step;
 use super::{GcnElement, GcnLayer, GcnOptions};
 use crate::dense::{DenseOperand, DenseOperandMut};
@@ -10,6 +13,8 @@ use crate::gemm::{Gemm, GemmOptions};
 use crate::log_softmax::LogSoftmax;
 use crate::operand::{buffer_len, elements, extent};
 use crate::spmm::Spmm;
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
+use std::sync::Arc;
 
 /// The operators of a network in order; each reads what the previous one has written.
 #[derive(Debug)]
@@ -108,8 +113,76 @@ pub(crate) fn widths<T>(layers: &[GcnLayer<T>]) -> Result<(usize, usize), GcnErr
     Ok((features, width))
 }
 
-/// The operators in their order. The cost of the product with A_hat is proportional to its columns; the product with
-/// W costs the same in both orders. So the product with A_hat comes first if W has fewer rows than columns.
+/// What one operator of a network computes, and its layer, counted from 0.
+#[derive(Clone, Copy, Debug)]
+enum Part<'a, T> {
+    Gemm {
+        layer: usize,
+        weights: ArrayView2<'a, T>,
+        bias: Option<ArrayView1<'a, T>>,
+        relu: bool,
+    },
+    Spmm {
+        layer: usize,
+        cols: usize,
+    },
+    Activate {
+        layer: usize,
+        cols: usize,
+        bias: Option<ArrayView1<'a, T>>,
+    },
+    LogSoftmax {
+        layer: usize,
+        classes: usize,
+        bias: Option<ArrayView1<'a, T>>,
+    },
+}
+
+/// The parts of a network in their order. The cost of the product with A_hat is proportional to its columns; the
+/// product with W costs the same in both orders. So the product with A_hat comes first if W has fewer rows than
+/// columns.
+fn parts<T>(layers: &[GcnLayer<T>]) -> Vec<Part<'_, T>> {
+    let mut parts = Vec::new();
+    for (layer, of_layer) in layers.iter().enumerate() {
+        let (weights, bias) = of_layer.view();
+        let (inputs, outputs) = weights.dim();
+        let is_last = layer + 1 == layers.len();
+        let product = |bias, relu| Part::Gemm {
+            layer,
+            weights,
+            bias,
+            relu,
+        };
+        if inputs < outputs {
+            let cols = inputs;
+            parts.push(Part::Spmm { layer, cols });
+            if !is_last {
+                parts.push(product(bias, true));
+                continue;
+            }
+            parts.push(product(None, false));
+        } else {
+            let cols = outputs;
+            parts.extend([product(None, false), Part::Spmm { layer, cols }]);
+        }
+        let cols = outputs;
+        parts.push(if is_last {
+            let classes = cols;
+            Part::LogSoftmax {
+                layer,
+                classes,
+                bias,
+            }
+        } else {
+            Part::Activate { layer, cols, bias }
+        });
+    }
+    parts
+}
+
+/// The operators of a network in their order. With `listed`, a product with A_hat and what follows it for each node are
+/// one operator, if the kernel takes the widths; what it reads has columns of zeros up to a multiple of four. What it
+/// reads must fit the L2 cache, too: from memory, SpMM is as fast, and the operators after it are faster alone.
 ///
 /// # Errors
 ///
@@ -118,38 +191,102 @@ pub(crate) fn steps<T: GcnElement>(
     spmm: &Spmm<T>,
     layers: &[GcnLayer<T>],
     options: GcnOptions,
+    listed: Option<&Arc<ListedGraph<T>>>,
 ) -> Result<Vec<Step<T>>, GcnError> {
     let device = spmm.device();
     let nodes = extent("the number of nodes", spmm.rows())?;
     let nonzeros = extent("the number of nonzeros", spmm.nnz())?;
+    let parts = parts(layers);
+    // The first operator reads the caller's features, whose rows may start anywhere.
+    let l2_bytes = device.properties().l2_bytes.unwrap_or(u64::MAX);
+    let fits_l2 = |cols: usize| {
+        let row_bytes = padded_features(cols) * size_of::<T>();
+        u64::from(nodes) * row_bytes as u64 <= l2_bytes
+    };
+    let listed_for = |part: Option<&Part<'_, T>>| match part {
+        Some(Part::Spmm { cols, .. }) if takes_features(*cols) && fits_l2(*cols) => listed,
+        _ => None,
+    };
     let mut steps = Vec::new();
-    for (index, layer) in layers.iter().enumerate() {
-        let (inputs, outputs) = layer.weights.dim();
-        let is_last = index + 1 == layers.len();
-        let bias = layer.bias.as_ref().map(|bias| bias.view());
-        let multiply = |bias, relu| {
-            let options = GemmOptions::new().relu(relu).tf32(options.tf32);
-            let gemm = Gemm::plan(device, layer.weights.view(), bias, options)?;
-            Ok::<_, GcnError>(Step::gemm(index, gemm, nodes))
-        };
-        if inputs < outputs {
-            steps.push(Step::spmm(index, inputs, nodes, nonzeros));
-            if !is_last {
-                steps.push(multiply(bias, true)?);
-                continue;
+    let mut rest = &parts[..];
+    while let [part, following @ ..] = rest {
+        rest = following;
+        steps.push(match *part {
+            Part::Gemm {
+                layer,
+                weights,
+                bias,
+                relu,
+            } => {
+                let options = GemmOptions::new().relu(relu).tf32(options.tf32);
+                let columns = match listed_for(rest.first()) {
+                    Some(_) => padded_features(weights.ncols()),
+                    None => weights.ncols(),
+                };
+                let weights = with_zero_columns(weights, columns);
+                let bias = bias.map(|bias| with_zero_columns(bias.insert_axis(Axis(0)), columns));
+                let bias = bias.as_ref().map(|bias| bias.row(0));
+                let gemm = Gemm::plan(device, weights.view(), bias, options)?;
+                Step::gemm(layer, gemm, nodes)
             }
-            steps.push(multiply(None, false)?);
-        } else {
-            steps.push(multiply(None, false)?);
-            steps.push(Step::spmm(index, outputs, nodes, nonzeros));
-        }
-        steps.push(if is_last {
-            let log_softmax = LogSoftmax::plan(device, outputs, bias)?;
-            Step::log_softmax(index, log_softmax, nodes)
-        } else {
-            let bias = bias.map(|bias| device.upload(&bias.to_vec())).transpose()?;
-            Step::activate(index, outputs, bias, nodes)
+            Part::Spmm { layer, cols } => match listed_for(Some(part)) {
+                Some(listed) if !steps.is_empty() => {
+                    let (following, count) = following_of(rest);
+                    rest = &rest[count..];
+                    let pads = listed_for(rest.first()).is_some();
+                    let aggregation = Aggregation::plan(listed, cols, following, pads)?;
+                    Step::aggregation(layer, aggregation, nodes, nonzeros)
+                }
+                _ => Step::spmm(layer, cols, nodes, nonzeros),
+            },
+            Part::Activate { layer, cols, bias } => {
+                let bias = bias.map(|bias| device.upload(&bias.to_vec())).transpose()?;
+                Step::activate(layer, cols, bias, nodes)
+            }
+            Part::LogSoftmax {
+                layer,
+                classes,
+                bias,
+            } => Step::log_softmax(layer, LogSoftmax::plan(device, classes, bias)?, nodes),
         });
     }
     Ok(steps)
+}
+
+/// The matrix with further columns of zeros, `columns` in all.
+fn with_zero_columns<T: GcnElement>(matrix: ArrayView2<'_, T>, columns: usize) -> Array2<T> {
+    let mut padded = Array2::from_elem((matrix.nrows(), columns), T::ZERO);
+    padded.slice_mut(s![.., ..matrix.ncols()]).assign(&matrix);
+    padded
+}
+
+/// What an [`Aggregation`] does of the parts after its product, and how many of them that is.
+fn following_of<'a, T>(parts: &[Part<'a, T>]) -> (Following<'a, T>, usize) {
+    let mut following = Following::NOTHING;
+    for (count, part) in parts.iter().enumerate() {
+        match *part {
+            Part::Activate { bias, .. } if count == 0 => {
+                (following.bias, following.relu) = (bias, true);
+            }
+            Part::Gemm {
+                weights,
+                bias,
+                relu,
+                ..
+            } if following.weights.is_none() && takes_columns(weights.ncols()) => {
+                following.weights = Some(weights);
+                (following.output_bias, following.output_relu) = (bias, relu);
+            }
+            Part::LogSoftmax { bias, .. } => {
+                if following.weights.is_some() {
+                    following.output_bias = bias;
+                } else {
+                    following.bias = bias;
+                }
+                following.log_softmax = true;
+            }
+            _ => return (following, count),
+        }
+    }
+    (following, parts.len())
 }

@@ -18,6 +18,9 @@ pub(super) fn default_kernel<T: GemmElement>(
     w: ArrayView2<'_, T>,
     tf32: bool,
 ) -> GemmKernel {
+    if w.nrows() <= most_shallow(T::NAME, w.dim()) {
+        return GemmKernel::Shallow;
+    }
     match T::NAME {
         "f64" if runs_on(GemmKernel::Sm90Fragments, device) => GemmKernel::Sm90Fragments,
         "f64" => GemmKernel::WarpFragments,
@@ -31,11 +34,25 @@ pub(super) fn default_kernel<T: GemmElement>(
     }
 }
 
+/// Maximum number of columns of X for which `shallow` is the fastest kernel.
+fn most_shallow(element: &str, (depth, _): (usize, usize)) -> usize {
+    match element {
+        "f32" => 15,
+        "f64" => 8,
+        _ if depth.is_multiple_of(2) => 8,
+        _ => 15,
+    }
+}
+
 /// The fastest kernel for elements of 16 bits.
 fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
-    // Rows whose length is no multiple of 8 bytes are copied in small pieces. With few columns, `fragments` is faster.
     let (depth, cols) = w.dim();
-    let copies_well = depth.is_multiple_of(4) || depth.is_multiple_of(2) && cols > NARROW;
+    let is_odd = !depth.is_multiple_of(2);
+    if is_odd && takes::<T>(GemmKernel::WarpgroupFragments, depth, device) {
+        return GemmKernel::WarpgroupFragments;
+    }
+    // Rows whose length is no multiple of 8 bytes are copied in small pieces. With few columns, `fragments` is faster.
+    let copies_well = depth.is_multiple_of(4) || !is_odd && cols > NARROW;
     // With up to 16 columns, the warps' loads of W are not the limit. With 49 to 64, a tile of 128 columns would be
     // more than half empty.
     let suits_warpgroups = matches!(cols, 17..=48 | WIDE..);
@@ -64,6 +81,12 @@ fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKern
     } else {
         GemmKernel::Staged
     }
+}
+
+/// Whether the kernel can multiply an X of `depth` columns on the device.
+fn takes<T: GemmElement>(kernel: GemmKernel, depth: usize, device: &Device) -> bool {
+    let depth = depth.try_into().unwrap_or(u32::MAX);
+    kernel.refusal::<T>(depth).is_none() && runs_on(kernel, device)
 }
 
 /// Whether the device has the instructions that the kernel needs.

@@ -183,9 +183,9 @@ impl<T: GemmElement> Gemm<T> {
     /// are row-major. Either may be a view ([`DenseView`], [`DenseViewMut`]) that starts at a multiple of 16 bytes. The
     /// kernels of the product take these leading dimensions:
     ///
-    /// - x: any; of 16-bit elements an even one, except by the kernel `fragments`.
+    /// - x: any; of an even number of 16-bit elements an even one, except by the kernels `shallow` and `fragments`.
     /// - y: a multiple of the greatest power of two, up to 16 bytes, that divides the columns of y; any by the kernels
-    ///   `staged` and `fragments`.
+    ///   `staged`, `shallow` and `fragments`.
     ///
     /// [`DenseView`]: crate::DenseView
     /// [`DenseViewMut`]: crate::DenseViewMut

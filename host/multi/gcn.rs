@@ -60,7 +60,7 @@ impl<T: GcnElement> GcnPart<T> {
         widths(layers)?;
         let rows = DeviceCsr::upload(device, rows)?;
         let spmm = Spmm::plan_device(&rows, SpmmOptions::new().tuning(options.tuning))?;
-        let steps = steps(&spmm, layers, options)?;
+        let steps = steps(&spmm, layers, options, None)?;
         Ok(Self { spmm, steps })
     }
 

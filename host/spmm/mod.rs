@@ -3,9 +3,12 @@
 //! X and Y are of f32, f64, f16 or bf16; 16-bit elements are multiplied and summed in f32. A plan may be for `A^T X`,
 //! and for another [`Reduction`] than the sum; a run may be `Y = alpha A X + beta Y`.
 
+mod building;
 mod error;
 mod items;
 mod ladder;
+mod measurements;
+mod measuring;
 mod options;
 mod plan;
 mod planning;
@@ -18,6 +21,8 @@ use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer};
 pub use error::SpmmError;
 use items::PlannedItems;
+use measurements::Measurements;
+pub use measurements::SpmmMeasurement;
 pub use options::{RowOrder, SpmmElement, SpmmOptions, SpmmTuning};
 use plan::Choices;
 use plan::order::OrderedRows;
@@ -42,6 +47,12 @@ pub struct PlanTimes {
     /// The part of `preprocessing` for a row order, made or found not to pay, by the device's clock; `None` if there
     /// was no search, and on the emulator.
     pub ordering: Option<Duration>,
+    /// The part of `preprocessing` for counting the statistics that the cost model predicts times from; `None` if the
+    /// plan needs none, or if the expected [`runs`](SpmmOptions::runs) do not pay for them.
+    pub statistics: Option<Duration>,
+    /// The part of `preprocessing` for making and timing candidates; `None` without
+    /// [`measure`](SpmmOptions::measure).
+    pub measuring: Option<Duration>,
 }
 
 /// A matrix A on a device, and the kernel to multiply it with: `Y = A X` for any dense X of elements of type `E`.
@@ -84,6 +95,7 @@ pub struct Spmm<E: SpmmElement> {
     /// Which of the caller's nonzeros each one is, if the plan takes new values.
     value_order: Option<ValueOrder<E>>,
     rows_in_order: OrderedRows,
+    measurements: Measurements,
     times: PlanTimes,
 }
 
@@ -174,6 +186,14 @@ impl<E: SpmmElement> Spmm<E> {
         Some((Duration::from_secs_f64(found.seconds), found.bound.name()))
     }
 
+    /// The candidates that the plan has timed, the fastest first: the plan is that one. Empty without
+    /// [`measure`](SpmmOptions::measure), and if the plan keeps to its prediction.
+    ///
+    /// A plan with the [`tuning`](SpmmOptions::tuning) of a candidate is that candidate, without timing anything.
+    pub fn measurements(&self) -> &[SpmmMeasurement] {
+        self.measurements.all()
+    }
+
     /// Time spent on planning.
     pub fn times(&self) -> PlanTimes {
         self.times
@@ -219,10 +239,13 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
             self.device,
             self.kernel.name(),
             self.kernel.summary(),
-            match (self.options.tuning.kernel, self.kernel) {
+            match (self.options.tuning.kernel, self.choices.search()) {
+                _ if !self.measurements.all().is_empty() => "as measured",
                 (Some(_), _) => "as asked for",
-                (None, _) if self.choices.search().is_some() => "by the cost model",
-                (None, _) => "the default",
+                (None, Some(search)) if !search.has_counted() =>
+                    "by the cost model without statistics",
+                (None, Some(_)) => "by the cost model",
+                (None, None) => "the default",
             },
         )?;
         if self.options.reduction != Reduction::Sum {
@@ -230,8 +253,8 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
         }
         write!(
             f,
-            "over {}{}{}",
-            self.items, self.rows_in_order, self.choices
+            "over {}{}{}{}",
+            self.items, self.rows_in_order, self.choices, self.measurements
         )?;
         match self.options.features {
             Some(features) => write!(f, "; planned for {features} features"),

@@ -62,9 +62,21 @@ pub struct SpmmOptions {
     /// The number of features, the columns of X, if it is known. The plan's choices become better: whether a row
     /// order pays depends on it, and the size of tasks of a small matrix. Runs may have any other number.
     pub features: Option<u32>,
-    /// How many runs are expected. The plan looks for an order of the rows, or divides the columns into blocks, only if
-    /// so many runs gain what that costs, by its prediction. Default: 20.
+    /// How many runs are expected. The plan looks for an order of the rows, divides the columns into blocks, or counts
+    /// the statistics that it predicts times from, only if so many runs gain what that costs, by its prediction.
+    /// Default: the plan counts the statistics, and expects 20 runs, or 1000 with [`measure`](Self::measure).
     pub runs: Option<u32>,
+    /// Whether the plan times its best predicted candidates on the device and keeps the fastest, as FFTW does with
+    /// `FFTW_MEASURE`. Default: no, so that the same options give the same plan.
+    ///
+    /// It takes the time of a hundred runs or more. Beside the plan, one candidate at a time is on the device, and a
+    /// packed X and Y of zeros. A plan of the same matrix can be another one the next time, and its sums can have other
+    /// roundings: [`measurements`](super::Spmm::measurements) has tunings to ask for the fastest by.
+    ///
+    /// The plan keeps to its prediction, and its `Display` says so, if the number of [`features`](Self::features) is
+    /// unknown, if there is only one candidate, on a device without a clock (the emulator), and if the memory does not
+    /// suffice.
+    pub measure: bool,
     /// How it is computed. Default: the plan chooses.
     pub tuning: SpmmTuning,
 }
@@ -76,7 +88,14 @@ impl SpmmOptions {
     }
 
     setters! {
-        fields { reduction: Reduction, transpose: bool, deterministic: bool, updatable: bool, tuning: SpmmTuning }
+        fields {
+            reduction: Reduction,
+            transpose: bool,
+            deterministic: bool,
+            updatable: bool,
+            measure: bool,
+            tuning: SpmmTuning,
+        }
         optional { features: u32, runs: u32 }
     }
 

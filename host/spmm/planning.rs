@@ -1,27 +1,18 @@
 //! Planning a product: of a matrix of the host, or of one that is already on the device.
 
-use super::PlanTimes;
-use super::Spmm;
+use super::building::OrderedMatrix;
 use super::error::SpmmError;
-use super::items::PlannedItems;
+use super::measuring::{Clock, DeviceClock, measure};
 use super::options::{SpmmElement, SpmmOptions};
 use super::plan::order::{self, OrderedRows};
+use super::plan::requested_kernel;
 use super::plan::search::Search;
-use super::plan::{Choices, requested_kernel};
-use super::product::task_sizes::ItemSizes;
-use super::product::tasks::divide_into_column_blocks;
-use super::values::ValueOrder;
-use crate::csr::{DeviceCsr, DevicePattern, ReorderedPattern};
-use crate::device::{Device, DeviceBuffer};
-use cuda_std::float::Real;
+use super::{PlanTimes, Spmm};
+use crate::csr::{DeviceCsr, ReorderedPattern};
+use crate::device::Device;
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::time::Instant;
-use warprow_kernels::spmm::product::{narrow, scaling};
-use warprow_kernels::spmm::{ItemKind, Reduction};
-
-/// The number of features that tasks for few features are made for, if it is unknown.
-const TYPICAL_FEW_FEATURES: u32 = 4;
 
 impl<E: SpmmElement> Spmm<E> {
     /// Uploads A and chooses how to multiply it. The device does the rest: it transposes A if it is stored by columns
@@ -111,82 +102,63 @@ impl<E: SpmmElement> Spmm<E> {
         stored: &DeviceCsr<E::Sum>,
         transposes: bool,
         options: SpmmOptions,
-        mut times: PlanTimes,
+        times: PlanTimes,
         started: Instant,
     ) -> Result<Self, SpmmError> {
+        let clock = DeviceClock::default();
+        let mut plan = Self::plan_with_clock(stored, transposes, options, clock)?;
+        stored.device().synchronize_stream()?;
+        plan.times.upload = times.upload;
+        plan.times.preprocessing = started.elapsed().saturating_sub(times.upload);
+        Ok(plan)
+    }
+
+    /// As [`plan_stored`](Self::plan_stored), with a clock for the candidates if the options want them measured.
+    pub(super) fn plan_with_clock(
+        stored: &DeviceCsr<E::Sum>,
+        transposes: bool,
+        options: SpmmOptions,
+        clock: impl Clock<E>,
+    ) -> Result<Self, SpmmError> {
         let kernel = requested_kernel::<E>(options)?;
-        let device = stored.device().clone();
         let mut a = ReorderedPattern::new(stored.pattern());
         if transposes {
             a = a.transpose()?;
         }
+        let mut times = PlanTimes::default();
+        let begun = Instant::now();
         let mut search = Search::new::<E>(&a.pattern, kernel, options)?;
+        if search.as_ref().is_some_and(Search::has_counted) {
+            times.statistics = Some(begun.elapsed());
+        }
         let order = options
             .tuning
             .order
             .or_else(|| kernel.and_then(order::default));
+        // A plan that measures compares the caller's order with the one that it chooses.
+        let given = (options.measure && order.is_none())
+            .then(|| OrderedMatrix::given(a.clone(), search.clone()));
         let (a, rows_in_order) = match (order, &mut search) {
             (None, Some(search)) => OrderedRows::choose(search, a)?,
             (order, search) => OrderedRows::reorder(order.unwrap_or_default(), search.as_mut(), a)?,
         };
-        let diagonal = (options.reduction == Reduction::Mean)
-            .then(|| reciprocal_lengths(&a.pattern))
-            .transpose()?;
-        let choices = Choices::new::<E>(&a.pattern, search, kernel, options);
-        let kernel = choices.kernel();
-        let keep_order = kernel.items() == ItemKind::Teams
-            && rows_in_order.keeps_for_teams(choices.search(), &a.pattern)?;
-        let a = divide_into_column_blocks(a, choices.column_blocks)?;
-        let epilogue = rows_in_order.epilogue_kind(diagonal.is_some());
-        let sizes = ItemSizes {
-            requested: options.tuning.task_size,
-            max_task_size: choices.max_task_size(),
-            resident: choices.resident_tasks::<E>(&a.pattern, options, epilogue)?,
-            chunk: narrow::nonzeros_of_chunk::<E>(
-                options.features.unwrap_or(TYPICAL_FEW_FEATURES),
-                options.reduction,
-            ),
-        };
-        let original_row = rows_in_order.original();
-        let (a, narrow) = if choices.has_narrow_runs(options) {
-            let kind = ItemKind::WarpTasks;
-            let (a, items) = PlannedItems::new(kind, a, original_row, sizes, false)?;
-            (a, Some(items))
-        } else {
-            (a, None)
-        };
-        let (a, items) = PlannedItems::new(kernel.items(), a, original_row, sizes, keep_order)?;
-        let (a, value_order) = ValueOrder::of_plan(a, stored, options)?;
-        device.synchronize_stream()?;
         times.ordering = rows_in_order.time();
-        times.preprocessing = started.elapsed().saturating_sub(times.upload);
-        Ok(Self {
+        let is_given = rows_in_order.original().is_none();
+        let chosen = OrderedMatrix {
             a,
-            diagonal,
-            items,
-            kernel,
-            narrow,
-            options,
-            choices,
-            value_order,
             rows_in_order,
-            times,
-            device,
-        })
-    }
-}
-
-/// The reciprocal of each row's number of nonzeros, 1 for none.
-fn reciprocal_lengths<S: Real>(a: &DevicePattern) -> Result<DeviceBuffer<S>, SpmmError> {
-    let mut diagonal = a.device().uninitialized(a.rows as usize)?;
-    if a.rows > 0 {
-        let arguments = (a.rows, a.row_ptr.read_only(), diagonal.mutable());
-        let config = scaling::launch(a.rows);
-        // SAFETY: the matrix has `rows + 1` row pointers, `diagonal` an element for each row.
-        unsafe {
-            a.device()
-                .launch(&scaling::reciprocal_lengths::<S>(), config, arguments)?
+            search,
         };
+        let mut plan = if options.measure {
+            let begun = Instant::now();
+            let others = given.filter(|_| !is_given);
+            let plan = measure(stored, chosen, others, kernel, options, clock)?;
+            times.measuring = Some(begun.elapsed());
+            plan
+        } else {
+            Self::build(stored, chosen, kernel, options)?
+        };
+        plan.times = times;
+        Ok(plan)
     }
-    Ok(diagonal)
 }

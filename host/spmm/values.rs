@@ -14,7 +14,7 @@ use warprow_kernels::spmm::Reduction;
 #[derive(Debug)]
 pub(super) struct ValueOrder<E: SpmmElement> {
     /// The number in the caller's order of each nonzero in the plan's; `None` if the orders are the same.
-    source: Option<DeviceBuffer<u32>>,
+    source: Option<Arc<DeviceBuffer<u32>>>,
     sign: Sign,
     /// Values of the host in the caller's order, if the plan's are others; made when there are some.
     staged: Option<DeviceBuffer<E::Sum>>,
@@ -41,7 +41,7 @@ impl<E: SpmmElement> ValueOrder<E> {
         } else {
             let mut values = stored.device().uninitialized(a.pattern.nnz())?;
             copy_values(
-                a.source.as_ref(),
+                a.source.as_deref(),
                 stored.values().as_slice(),
                 sign,
                 &mut values,
@@ -63,7 +63,7 @@ impl<E: SpmmElement> ValueOrder<E> {
         from: DeviceSlice<'_, E::Sum>,
         to: &mut DeviceBuffer<E::Sum>,
     ) -> Result<(), SpmmError> {
-        Ok(copy_values(self.source.as_ref(), from, self.sign, to)?)
+        Ok(copy_values(self.source.as_deref(), from, self.sign, to)?)
     }
 
     /// Uploads the caller's values and puts them into the plan's order.

@@ -15,7 +15,7 @@ BENCH = (
 )
 
 # The kernels of XW by what a plan needs to choose them, and the kernels of LogSoftmax.
-ANY_GPU = {"gemm_staged", "gemm_fragments", "gemm_warp_fragments"}
+ANY_GPU = {"gemm_staged", "gemm_shallow", "gemm_fragments", "gemm_warp_fragments"}
 SPLIT = ANY_GPU | {"gemm_split_fragments"}
 SM_90 = SPLIT | {"gemm_sm90_fragments"}
 SM_90A = SM_90 | {"gemm_warpgroup_fragments", "gemm_warpgroup_split"}
@@ -34,7 +34,8 @@ ROUNDS = "gemm_warp_fragments_f32_"
 
 # Why instances exist that no measured case is faster with.
 REASONS = {
-    "gemm_fragments_*": "rows of an odd number of 16-bit elements, which no other kernel takes",
+    "gemm_shallow_*": "few columns of X, which are not measured yet",
+    "gemm_fragments_*": "rows of an odd number of 16-bit elements, the default for them",
     "gemm_warp_fragments_f16_Columns128Streamed": "a W of any depth on GPUs without warpgroups: at 1024 to 128, "
     "the only other kernel for it, fragments, takes 1.9 times as long",
     "gemm_warpgroup_fragments_f16_Columns128": "65 to 127 columns, which are not measured: the streamed tile takes "

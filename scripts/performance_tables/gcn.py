@@ -16,7 +16,8 @@ def networks(folder):
         rows.append([nodes, nnz, widths, f"{ours['ms']:.3f}", *theirs, f"{ours['floor_ms']:.3f}"])
     text = prose(
         "Two layers in f32, against `torch.sparse` in a CUDA graph.",
-        "The floor copies the bytes of every operator once. SpMM cannot reach it, since it reads rows of X many times.",
+        "The floor copies the bytes of every operator once. Products with the graph cannot reach it,",
+        "since they read rows of X many times.",
     )
     head = ["nodes", "nonzeros", "widths", "ms", "PyTorch, ms", "times as fast", "floor, ms"]
     text += "\n" + table(head, rows)

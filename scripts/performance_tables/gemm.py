@@ -1,4 +1,4 @@
-"""The tables of XW and LogSoftmax: gemm.jsonl and the counters."""
+"""The tables of XW and LogSoftmax: gemm.jsonl, gemm_random.jsonl and the counters."""
 
 from performance_tables.results import OURS, distinct, grouped, least, measured, profiled, prose, read, table, time
 
@@ -8,6 +8,9 @@ COUNTERS = {
     "tensor_percent": "tensor cores, %",
     "issue_percent": "issue slots, %",
 }
+
+# The part of the floor that a product should reach where bytes are the limit.
+NEAR_FLOOR = 0.7
 
 
 def of_bench(folder, bench):
@@ -63,6 +66,42 @@ def products(folder):
     ) + "[Results]({folder}/gemm.jsonl).\n"
 
 
+def random_products(folder):
+    """How many products of random shapes are as fast as cuBLAS, and near the floor; the worst ones."""
+    results = read(folder / "gemm_random.jsonl", "bench", "type", "impl", "rows", "k", "features")
+    cases = grouped(results, "rows", "k", "features", "type")
+    rows, found = [], []
+    for key, case in cases.items():
+        ours, peer, floor = time(case.get(OURS)), least(case, "cublas"), time(case.get("floor"))
+        if ours and peer and floor:
+            found.append((peer / ours, floor / ours, key, case[OURS]["variant"]))
+    for element in [*distinct(key[3] for *_, key, _ in found), "all"]:
+        of_type = [entry for entry in found if element in (entry[2][3], "all")]
+        share = lambda holds: f"{100 * sum(map(holds, of_type)) / len(of_type):.0f} %"
+        rows.append(
+            [
+                element,
+                len(of_type),
+                share(lambda entry: entry[0] >= 1),
+                share(lambda entry: entry[1] >= NEAR_FLOOR),
+                share(lambda entry: entry[0] >= 1 or entry[1] >= NEAR_FLOOR),
+            ]
+        )
+    head = ["type", "products", "as fast as cuBLAS", f"{NEAR_FLOOR} of the floor", "one of both"]
+    text = table(head, rows)
+    text += "The products with the lowest speed relative to cuBLAS:\n\n"
+    worst = [
+        [f"{m}, {k} to {n}", element, f"{to_peer:.2f}", f"{to_floor:.2f}", f"`{variant}`"]
+        for to_peer, to_floor, (m, k, n, element), variant in sorted(found)[:10]
+    ]
+    text += table(["rows, columns of X and W", "type", "cuBLAS", "floor", "entry point"], worst)
+    seeds = ", ".join(map(str, distinct(result["seed"] for result in results)))
+    return text + prose(
+        f"Seed {seeds}. Medians of the device's time; the first and the last rows are verified against f64.",
+        measured(results, ("cublas", "cuBLAS")),
+    ) + "[Results]({folder}/gemm_random.jsonl).\n"
+
+
 def log_softmax(folder):
     results = of_bench(folder, "log_softmax")
     if not results:
@@ -85,4 +124,4 @@ def counters(folder):
     return text + profiled(results) + "\n[All counters]({folder}/gemm_counters.jsonl).\n"
 
 
-SECTIONS = {"gemm": products, "log_softmax": log_softmax, "gemm_counters": counters}
+SECTIONS = {"gemm": products, "gemm_random": random_products, "log_softmax": log_softmax, "gemm_counters": counters}

@@ -89,5 +89,17 @@ def measured(results, *versions):
         return ", ".join(sorted({result[key] for result in results if result.get(key)}))
 
     peers = "".join(f", {name} {listed(key)}" for key, name in versions if listed(key))
-    driver = listed("driver")
-    return f"Measured on {listed('date')}: {listed('device')}, driver for {driver or 'no GPU'}{peers}."
+    driver, release = listed("driver"), listed("driver_release")
+    text = f"Measured on {listed('date')}: {listed('device')}, driver {release + ' ' if release else ''}for "
+    text += f"{driver or 'no GPU'}{peers}"
+    clocks = sorted({tuple(result["clocks_mhz"]) for result in results if result.get("clocks_mhz")})
+    if clocks:
+        text += "; clocks up to " + ", ".join(f"{sm} MHz, memory {memory} MHz" for sm, memory in clocks)
+    # Results of several versions of the kernels say so, and those of versions before the checksum.
+    kernels = distinct(result.get("ptx") for result in results)
+    if any(kernels):
+        text += "; PTX " + ", ".join(sorted(ptx or "unknown" for ptx in kernels))
+    seeds = sorted({result["seed"] for result in results if result.get("seed") is not None})
+    if seeds:
+        text += "; seed " + ", ".join(map(str, seeds))
+    return text + "."

@@ -11,7 +11,12 @@ HEAD = [
     "times as fast as cuSPARSE",
     "first numeric run, ms",
     "later numeric runs, ms",
+    "`SpGEMMreuse`, ms",
+    "peak memory, MB",
+    "of cuSPARSE's",
 ]
+REUSE = "cusparse_reuse"
+DEFAULT = "cusparse_default"
 
 
 def products(folder):
@@ -21,7 +26,7 @@ def products(folder):
         ours, peer, name = case.get(OURS), least(case, "cusparse"), f"{graph}, {product}"
         if time(ours) is None:
             count = f"{ours['products']:.2e}" if ours else ""
-            rows.append([name, count, "", "not computed", "", "", "", ""])
+            rows.append([name, count, "", "not computed", *[""] * (len(HEAD) - 4)])
             continue
         if peer:
             ratios.append((peer / ours["ms"], name))
@@ -34,6 +39,7 @@ def products(folder):
                 f"{ours['gflops']:.0f}",
                 f"{peer / ours['ms']:.2f}" if peer else "cuSPARSE computes none",
                 *(f"{ours[key]:.2f}" if ours.get(key) else "" for key in ("numeric_first_ms", "numeric_ms")),
+                *beside_cusparse(ours, case),
             ]
         )
     text = ""
@@ -43,12 +49,39 @@ def products(folder):
             f"warprow is slower than the best algorithm of cuSPARSE in {len(slower)} of {len(ratios)} products.",
             f"The smallest ratio is {min(ratios)[0]:.2f} ({min(ratios)[1]}).",
         )
+    reused = [
+        (case[REUSE]["numeric_ms"] / case[OURS]["numeric_ms"], f"{graph}, {product}")
+        for (graph, product), case in grouped(results, "graph", "product").items()
+        if time(case.get(OURS)) and time(case.get(REUSE)) and case[OURS].get("numeric_ms")
+    ]
+    if reused:
+        slower = [name for ratio, name in sorted(reused) if ratio < 1]
+        text += prose(
+            f"Later numeric runs are slower than `SpGEMMreuse` in {len(slower)} of {len(reused)} products"
+            + (f" ({'; '.join(slower)})." if slower else "."),
+            f"The smallest ratio is {min(reused)[0]:.2f} ({min(reused)[1]}).",
+        )
     text += "\n" + table(HEAD, rows)
     return text + prose(
         "Whole multiplications with the allocation of C, rows sorted.",
+        "`SpGEMMreuse` of cuSPARSE computes values alone, as our later numeric runs do.",
+        "The peak counts C and all scratch memory beside A and B; the last column divides it by that of cuSPARSE's",
+        "default algorithm.",
         "Medians by the host's clock, verified against f64.",
         measured(results, ("cusparse", "cuSPARSE")),
     ) + "[Results]({folder}/spgemm.jsonl).\n"
+
+
+def beside_cusparse(ours, case):
+    """The values alone by SpGEMMreuse, our peak of device memory, and its ratio to that of cuSPARSE's default."""
+    reuse, default = case.get(REUSE), case.get(DEFAULT)
+    numeric = reuse.get("numeric_ms") if time(reuse) else None
+    peak, theirs = ours.get("peak_bytes"), default.get("peak_bytes") if time(default) else None
+    return [
+        f"{numeric:.2f}" if numeric else "",
+        f"{peak / 1e6:.0f}" if peak else "",
+        f"{peak / theirs:.2f}" if peak and theirs else "",
+    ]
 
 
 def counters(folder):

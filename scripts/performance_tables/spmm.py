@@ -1,10 +1,17 @@
 """The tables of SpMM: spmm.jsonl, the sweep over the plan's choices, and the counters."""
 
+from math import ceil, inf
+
 from performance_tables.results import OURS, distinct, mean, measured, median, profiled, prose, read, table, time
 
 LIMIT = "gather_limit"
 # The rows in the caller's order.
 GIVEN = "given"
+# The product's bytes over measured rates.
+MEMORY_FLOOR, L2_FLOOR = "memory_floor", "l2_floor"
+NOT_CHOICES = {OURS, LIMIT, MEMORY_FLOOR, L2_FLOOR}
+# The kind of matrices that were read from files.
+FILE = "file"
 # A good choice has this part of the best one's speed.
 GOOD = 0.95
 # Rows of the table of the worst choices.
@@ -36,8 +43,46 @@ class Case:
         theirs, ours = self.time(*names), self.time(OURS)
         return theirs / ours if theirs and ours else None
 
+    def cusparse(self):
+        """The names of cuSPARSE's algorithms."""
+        return [name for name, result in self.results.items() if "cusparse" in result]
+
     def to_cusparse(self):
-        return self.ratio(*(name for name, result in self.results.items() if "cusparse" in result))
+        return self.ratio(*self.cusparse())
+
+    def flushed(self, *names):
+        """The least time of these implementations after a flush of the L2 cache."""
+        results = [self.results.get(name) for name in names]
+        times = [result.get("flushed_ms") for result in results if time(result)]
+        return min((ms for ms in times if ms), default=None)
+
+    def to_cusparse_flushed(self):
+        theirs, ours = self.flushed(*self.cusparse()), self.flushed(OURS)
+        return theirs / ours if theirs and ours else None
+
+    def to_memory_floor(self):
+        """The memory floor over our time after a flush."""
+        floor, ours = self.time(MEMORY_FLOOR), self.flushed(OURS)
+        return floor / ours if floor and ours else None
+
+    def to_l2_floor(self):
+        return self.ratio(L2_FLOOR)
+
+    def break_even(self, plan):
+        """The least number of runs from which planning and runs take less time than those of cuSPARSE, with each of its
+        algorithms; infinite if there is none. `plan` is the field that has the time of planning."""
+        ours, ms = self.ours(), self.time(OURS)
+        peers = [self.results[name] for name in self.cusparse() if self.time(name)]
+        if not ms or not peers or any(plan not in result for result in (ours, *peers)):
+            return None
+        runs = 1
+        for peer in peers:
+            more = ours[plan] - peer[plan]
+            if ms < peer["ms"]:
+                runs = max(runs, ceil(more / (peer["ms"] - ms)))
+            elif more >= 0:
+                return inf
+        return runs
 
     def to_limit(self):
         return self.ratio(LIMIT)
@@ -65,7 +110,7 @@ class Case:
 
 
 def read_cases(path):
-    """The cases, in the order of the file."""
+    """The cases, in the order of the file: of generated graphs and of files."""
     cases = {}
     for result in read(path, "graph", "kind", "type", "features", "impl"):
         key = tuple(result[name] for name in ("graph", "kind", "type", "features"))
@@ -106,10 +151,14 @@ def by_type(cases, title, sentences, ratio):
 
 
 def speed(folder):
-    """Against cuSPARSE, the gather limit and the given order; how many cases there are."""
-    cases = read_cases(folder / "spmm.jsonl")
+    """Against cuSPARSE, the gather limit, the floors and the given order; how many cases there are."""
+    cases = [case for case in read_cases(folder / "spmm.jsonl") if case.kind != FILE]
+    if not cases:
+        return "Not measured yet.\n"
     results = [result for case in cases for result in case.results.values()]
+    graphs = distinct(case.graph for case in cases)
     text = prose(
+        f"Graphs of the sizes of {', '.join(f'`{graph}`' for graph in graphs)}.",
         "A cell has the geometric mean over the graphs and, in brackets, the smallest ratio.",
         "A second number in the brackets says how many graphs the cell has, where it lacks some.",
     )
@@ -123,6 +172,17 @@ def speed(folder):
             f"The smallest ratio is {worst.to_cusparse():.2f} ({worst}).",
         ]
     text += "\n" + by_type(cases, "Times as fast as the best algorithm of cuSPARSE", sentences, Case.to_cusparse)
+    flushed = [case for case in cases if case.to_cusparse_flushed() is not None]
+    if flushed:
+        slower = sum(case.to_cusparse_flushed() < 1 for case in flushed)
+        worst = min(flushed, key=Case.to_cusparse_flushed)
+        sentences = [
+            "Between launches the L2 cache was flushed, so all operands come from memory.",
+            f"warprow is slower than cuSPARSE in {slower} of {len(flushed)} cases.",
+            f"The smallest ratio is {worst.to_cusparse_flushed():.2f} ({worst}).",
+        ]
+        title = "Times as fast as cuSPARSE with a flushed L2 cache"
+        text += by_type(cases, title, sentences, Case.to_cusparse_flushed)
     limited = [case for case in cases if case.to_limit() is not None]
     above = sum(case.to_limit() > 1 for case in limited)
     sentences = [
@@ -130,6 +190,16 @@ def speed(folder):
         f"warprow reuses rows of X in the caches, and is faster than the limit in {above} of {len(limited)} cases.",
     ]
     text += by_type(cases, "Speed relative to the gather limit", sentences, Case.to_limit)
+    sentences = [
+        "The floor reads A and the used rows of X and writes Y, each once, at the rate of a copy of a GiB",
+        f"({rates(results, MEMORY_FLOOR)}). The time is that with a flushed L2 cache.",
+    ]
+    text += by_type(cases, "Speed relative to the memory floor", sentences, Case.to_memory_floor)
+    sentences = [
+        "The floor reads a row of X for each nonzero at the measured rate of random rows from L2",
+        f"({rates(results, L2_FLOOR)}). Rows of X that are found in the L1 caches make a product faster than it.",
+    ]
+    text += by_type(cases, "Speed relative to the L2 floor", sentences, Case.to_l2_floor)
     ordered = [case for case in cases if case.to_given_order() is not None]
     slower = sum(case.to_given_order() < 1 for case in ordered)
     sentences = [
@@ -144,10 +214,77 @@ def speed(folder):
         count = sum(case.why_not_timed() == reason for case in cases)
         counts.append(f"Without a time: {count} cases, {reason}.")
     counts += spread(cases)
+    rounded = [result for result in results if result.get("rounds_sums")]
+    if rounded:
+        worst = max(result["max_rel_err"] for result in rounded)
+        counts.append(
+            f"{len(rounded)} products of cuSPARSE in 16 bits are less exact than one rounding of each sum explains, with "
+            f"errors up to {worst:.1e} relative to |A||X|. Their times count."
+        )
     counts.append("Medians of the device's time, verified against f64.")
     chart = ", [chart of all cases]({folder}/spmm.svg)" if (folder / "spmm.svg").exists() else ""
     text += prose(*counts, measured(results, ("cusparse", "cuSPARSE")))
     return text + "[Results]({folder}/spmm.jsonl)" + chart + ".\n"
+
+
+def rates(results, floor):
+    """The measured rates of a floor, from the least to the greatest of all runs of the bench."""
+    found = [result["gb_per_s"] / 1e3 for result in results if result["impl"] == floor]
+    if not found:
+        return ""
+    least, most = (f"{rate:.2f}" for rate in (min(found), max(found)))
+    return f"{least} TB/s" if least == most else f"{least} to {most} TB/s"
+
+
+def files(folder):
+    """The matrices of files, a line for each width."""
+    cases = [case for case in read_cases(folder / "spmm.jsonl") if case.kind == FILE and case.time(OURS)]
+    if not cases:
+        return "Not measured yet.\n"
+    results = [result for case in cases for result in case.results.values()]
+    head = [
+        "matrix", "type", "features", "ms", "to cuSPARSE", "flushed, ms", "to cuSPARSE, flushed", "to memory floor",
+        "to L2 floor", "plan, ms", "break-even runs",
+    ]
+    rows = [
+        [
+            f"`{case.graph}`",
+            case.element,
+            case.features,
+            f"{case.time(OURS):.4f}",
+            number(case.to_cusparse()),
+            number(case.flushed(OURS), 4),
+            number(case.to_cusparse_flushed()),
+            number(case.to_memory_floor()),
+            number(case.to_l2_floor()),
+            number(case.ours().get("plan_ms")),
+            runs(case.break_even("plan_ms")),
+        ]
+        for case in cases
+    ]
+    sizes = distinct(
+        f"`{case.graph}` ({case.ours()['rows']:,} x {case.ours()['cols']:,}, {case.ours()['nnz']:,} nonzeros)"
+        for case in cases
+    )
+    against = [case for case in cases if case.to_cusparse() is not None]
+    slower = [str(case).replace(f", {FILE}", "") for case in against if case.to_cusparse() < 1]
+    text = prose(
+        f"{'; '.join(sizes)}.",
+        f"warprow is slower than the best algorithm of cuSPARSE in {len(slower)} of {len(against)} cases"
+        + (f" ({'; '.join(slower)})." if slower else "."),
+        "A ratio above 1 says that warprow is faster. The floors are those of the generated graphs.",
+    )
+    return text + "\n" + table(head, rows) + prose(measured(results, ("cusparse", "cuSPARSE"))) + (
+        "[Results]({folder}/spmm.jsonl).\n"
+    )
+
+
+def number(value, digits=2):
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def runs(count):
+    return "" if count is None else "never" if count == inf else str(count)
 
 
 def spread(cases):
@@ -178,14 +315,29 @@ def plan(folder):
         f"Planning looks for a row order in {searched} of {len(cases)} cases.",
         "The copy of A to the device is not included.",
     )
-    return text + "\n" + table(["planning", "runs, median", "runs, at most"], rows)
+    text += "\n" + table(["planning", "runs, median", "runs, at most"], rows)
+    rows = []
+    for name, field in (("first", "first_plan_ms"), ("second", "plan_ms")):
+        found = sorted(count for case in cases if (count := case.break_even(field)) is not None)
+        if found:
+            places = [found[min(len(found) * part // 100, len(found) - 1)] for part in (50, 90)]
+            rows.append([name, *map(runs, places), sum(count == inf for count in found), len(found)])
+    if rows:
+        text += prose(
+            "*Break-even* is the number of runs from which planning and runs take less time than the preprocessing and",
+            "the runs of cuSPARSE, with any of its algorithms. Each plan was made twice in the process. The first one",
+            "takes its memory from the driver, and may load kernels.",
+        )
+        head = ["plan", "break-even runs, median", "in 90 % of the cases at most", "cases without", "cases"]
+        text += "\n" + table(head, rows)
+    return text
 
 
 def choices(folder):
     """How good the plan's choices are, by a run of the bench with --sweep."""
     ratios = []
     for case in read_cases(folder / "spmm_choices.jsonl"):
-        others = [name for name in case.results if name not in (OURS, LIMIT) and "cusparse" not in name]
+        others = [name for name in case.results if name not in NOT_CHOICES and "cusparse" not in name]
         timed = [name for name in others if case.time(name)]
         if case.time(OURS) and timed:
             best = min(timed, key=case.time)
@@ -207,7 +359,7 @@ def sixteen_bit(folder):
     """How much faster elements of 16 bits are than f32."""
     times = {}
     for case in read_cases(folder / "spmm.jsonl"):
-        if case.time(OURS):
+        if case.kind != FILE and case.time(OURS):
             times[case.element, case.kind, case.features, case.graph] = case.time(OURS)
     ratios = {}
     for (element, kind, features, graph), ms in times.items():
@@ -261,6 +413,7 @@ def percents(result):
 
 SECTIONS = {
     "spmm": speed,
+    "spmm_files": files,
     "spmm_plan": plan,
     "spmm_choices": choices,
     "spmm_16_bit": sixteen_bit,

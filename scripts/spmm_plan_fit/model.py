@@ -10,6 +10,7 @@ START = {
     "l2_bytes_per_cycle": 32.0,
     "l2_share": 0.6,
     "l1_share": 0.4,
+    "l1_cycles_per_line": 1.0,
     "overlap": 3.0,
     "instructions_per_nonzero": 8.0,
     "instructions_per_element": 4.0,
@@ -27,6 +28,7 @@ STEPS = 128.0
 ROW_STEPS = 2.0
 LAUNCH_MS = 3.0e-3
 L1_BYTES_PER_CYCLE = 128.0
+LINE = 128.0
 SCHEDULERS = 4.0
 # Resident warps of a multiprocessor.
 VECTOR_WARPS, IN_STEP_WARPS, NARROW_WARPS = 32.0, 24.0, 32.0
@@ -58,6 +60,12 @@ def predict(s, c, parts=False):
     neighbours = np.where(s.vector, np.where(s.lanes > 8, 4, 8), np.where(s.in_step, 4, 1))
     own = np.where(s.vector, np.maximum(1, c["l1_reuse_nonzeros"] / mean_row), 1)
     local = s.locality_of(neighbours * own)
+    # A load of a sub-warp, and the cache lines that it touches.
+    load = np.where(s.vector, s.load * element, tile_bytes)
+    loads = np.ceil(row_bytes / load)
+    aligned_load = np.where(loads > 1, np.minimum(power_of_two(row_bytes), power_of_two(load)), power_of_two(row_bytes))
+    lines = (row_bytes / loads + LINE - aligned_load) / LINE
+
     uncovered = 1 - s.covered(c["l1_share"] * L1_BYTES / tile_bytes)
     in_phase = IN_STEP_WARPS * mean_row
     phase = s.expected_distinct(in_phase) / in_phase
@@ -74,7 +82,9 @@ def predict(s, c, parts=False):
     between_uses = distinct / in_flight
     in_flight_bytes = distinct / s.blocks * tile_bytes + in_flight / mean_row * tile_bytes
     held = np.minimum(1, l2 / np.maximum(in_flight_bytes * between_uses, 1))
-    l2_misses = (1 - s.covered(l2 / tile_bytes * s.blocks)) * (1 - (1 - far) * held)
+    # A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
+    occupied = np.minimum(row_bytes, touched(LINE))
+    l2_misses = (1 - s.covered(l2 / occupied * s.blocks)) * (1 - (1 - far) * held)
     all_bytes = (s.cols + s.rows_) * row_bytes + 8 * s.nnz
     streamed = np.clip(all_bytes / s.l2_bytes - 0.7, 0, 0.6) / 0.6
     l2_misses = np.minimum(np.maximum(l2_misses, streamed * s.used_columns / s.nnz), l1_misses)
@@ -88,7 +98,11 @@ def predict(s, c, parts=False):
         s.memory_rate * c["memory_efficiency"] / 1e3
     )
     l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
-    l1_time = loaded * touched(32.0) / (per_ms * L1_BYTES_PER_CYCLE)
+    l1_time = np.where(
+        s.vector,
+        s.nnz * loads * lines * c["l1_cycles_per_line"] / per_ms,
+        loaded * touched(32.0) / (per_ms * L1_BYTES_PER_CYCLE),
+    )
     per_lane = s.tile / s.lanes
     per_nonzero = c["instructions_per_nonzero"] + c["instructions_per_element"] * per_lane
     row_end = np.where(s.vector, c["instructions_per_row_end"], 0) + s.ordered * c["row_lookup"]

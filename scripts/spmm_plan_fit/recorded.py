@@ -39,18 +39,18 @@ def in_step_tile(features):
 
 
 def shape(result, features):
-    """Lanes of a sub-warp and elements of a tile."""
+    """Lanes of a sub-warp, elements of a tile, and elements that the lanes load at a time."""
     if result["kernel"] == "vector":
         lanes, elements = result["lanes"], width(features)
         if elements == 2 and result["column_blocks"] > 1:
             elements = 1
-        return lanes, lanes * elements * loads(lanes, elements)
+        return lanes, lanes * elements * loads(lanes, elements), lanes * elements
     if result["kernel"] == "in_step":
         tile = in_step_tile(features)
-        return {32: 8, 48: 16, 64: 16, 128: 32}[tile], tile
+        return {32: 8, 48: 16, 64: 16, 128: 32}[tile], tile, tile
     elements = 4 if features % 4 == 0 else 2 if features % 2 == 0 else 1
     lanes = 1 << (-(-features // elements) - 1).bit_length()
-    return lanes, features
+    return lanes, features, features
 
 
 class Sweeps:
@@ -85,13 +85,12 @@ class Sweeps:
         self.blocks = number(lambda g, m, f, r: r["column_blocks"])
         self.task_size = number(lambda g, m, f, r: r["task_size"] or 0)
         shapes = [shape(r, f) for _, _, f, r in rows]
-        self.lanes = np.array([float(lanes) for lanes, _ in shapes])
-        self.tile = np.array([float(tile) for _, tile in shapes])
+        self.lanes, self.tile, self.load = np.array(shapes, float).T
         self.vector = flag(lambda g, m, f, r: r["kernel"] == "vector")
         self.in_step = flag(lambda g, m, f, r: r["kernel"] == "in_step")
         self.narrow = flag(lambda g, m, f, r: r["kernel"] == "narrow")
         self.joined = flag(lambda g, m, f, r: r["joined"])
-        self.own = flag(lambda g, m, f, r: r["setting"] == "own")
+        self.own = flag(lambda g, m, f, r: r["setting"] != "set")
         self.told = flag(lambda g, m, f, r: r["told_features"])
         self.ordered = flag(lambda g, m, f, r: r["order"] == "clustered" and m["clustered"])
         self.fitting = flag(lambda g, m, f, r: m["set"] == "fitting")

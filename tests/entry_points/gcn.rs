@@ -15,7 +15,46 @@ fn every_entry_point_runs() {
         one_layer::<f64>(device);
         bias_and_relu::<f32>(device);
         bias_and_relu::<f64>(device);
+        aggregation::<f32>(device);
+        aggregation::<f64>(device);
     });
+}
+
+/// Two layers whose products with the graph do all that follows them: rows of a block, of warps and of four lanes.
+fn aggregation<T: GcnElement>(device: &Device) {
+    const NODES: u32 = 1100;
+    let lengths = |row: u32| match row {
+        500 => 1090,
+        _ if row % 90 == 7 => 100,
+        _ => row % 12,
+    };
+    let edges =
+        (0..NODES).flat_map(|row| (0..lengths(row)).map(move |k| (row, (k * 7 + row) % NODES)));
+    let mut graph = sprs::TriMatI::<T, u32>::new((NODES as usize, NODES as usize));
+    edges.for_each(|(row, column)| {
+        graph.add_triplet(row as usize, column as usize, T::from_f64(1.0))
+    });
+    let graph: sprs::CsMatI<T, u32, u32> = graph.to_csr();
+    let layers = [(9, 6, 1), (6, 19, 3)].map(|(inputs, outputs, seed)| GcnLayer {
+        weights: generate::dense::<T>(inputs, outputs, seed).unwrap(),
+        bias: Some(
+            generate::dense(1, outputs, seed + 1)
+                .unwrap()
+                .row(0)
+                .to_owned(),
+        ),
+    });
+    let x = generate::dense::<T>(NODES as usize, 9, 5).unwrap();
+    let mut gcn = Gcn::plan(device, graph.view(), &layers, GcnOptions::default()).unwrap();
+    let y = gcn.classify(x.view()).unwrap();
+    let sums = y
+        .rows()
+        .into_iter()
+        .map(|row| row.iter().map(|y| y.to_f64().exp()).sum::<f64>());
+    assert!(
+        sums.into_iter().all(|sum| (sum - 1.0).abs() < 1e-4),
+        "{gcn}"
+    );
 }
 
 /// A network of one layer without bias, in numbers that every order of summation adds up exactly.

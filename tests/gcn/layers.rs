@@ -10,22 +10,47 @@ use warprow::{Device, Gcn, GcnOptions, RowOrder, generate};
 fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     let device = Device::emulator(Default::default());
     let graph = weighted::<f32>(60, 300);
-    let kinds = |widths: [usize; 3]| {
+    let operators = |widths: [usize; 3], options: GcnOptions| {
         let layers = [
             layer(widths[0], widths[1], true, 1),
             layer(widths[1], widths[2], true, 3),
         ];
-        let gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
-        gcn.operators()
-            .map(|operator| operator.kind)
-            .collect::<Vec<_>>()
+        let gcn = Gcn::plan(&device, graph.view(), &layers, options).unwrap();
+        let operators = gcn.operators();
+        let (kinds, columns): (Vec<_>, Vec<_>) = operators
+            .map(|operator| (operator.kind, operator.columns))
+            .unzip();
+        (kinds, columns)
     };
-    use OperatorKind::{Activate, Gemm, LogSoftmax, Spmm};
+    let kinds = |widths| operators(widths, GcnOptions::default()).0;
+    use OperatorKind::{Activate, Aggregate, Gemm, LogSoftmax, Spmm};
+    let mut options = GcnOptions::default();
+    options.tuning.task_size = Some(64);
     assert_eq!(
-        kinds([20, 8, 5]),
+        operators([20, 8, 5], options).0,
         [Gemm, Spmm, Activate, Gemm, Spmm, LogSoftmax]
     );
+    // Features of a product with A_hat are padded to a multiple of four.
+    assert_eq!(
+        operators([20, 8, 5], GcnOptions::default()),
+        (
+            vec![Gemm, Aggregate, Aggregate],
+            vec![(20, 8), (8, 8), (8, 5)]
+        )
+    );
+    assert_eq!(
+        operators([20, 7, 64], GcnOptions::default()),
+        (
+            vec![Gemm, Aggregate, Aggregate],
+            vec![(20, 8), (8, 8), (8, 64)]
+        )
+    );
+    assert_eq!(
+        kinds([20, 7, 65]),
+        [Gemm, Aggregate, Aggregate, Gemm, LogSoftmax]
+    );
     assert_eq!(kinds([5, 20, 30]), [Spmm, Gemm, Spmm, Gemm, LogSoftmax]);
+    assert_eq!(kinds([5, 20, 3]), [Spmm, Gemm, Gemm, Aggregate]);
     for widths in [
         &[9, 4][..],
         &[4, 9],
@@ -33,6 +58,10 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
         &[3, 8, 8, 2],
         &[7, 7, 7, 7],
         &[1, 1],
+        &[20, 7, 61],
+        &[20, 7, 65],
+        &[5, 20, 3],
+        &[17, 16, 3, 15, 16, 40],
     ] {
         for bias in [false, true] {
             let layers: Vec<_> = (widths.windows(2).zip(1..))
@@ -100,4 +129,40 @@ fn layers_agree<T: GcnElement>(tolerance: f64) {
 fn layers_are_right_where_rows_are_cut_and_in_another_order() {
     layers_agree::<f32>(1e-5);
     layers_agree::<f64>(1e-13);
+}
+
+/// Two layers on a graph of which one row is computed by a block, and others by a warp; some have no edges.
+fn long_rows_agree<T: GcnElement>(tolerance: f64) {
+    const NODES: usize = 1300;
+    let mut graph = sprs::TriMatI::<T, u32>::new((NODES, NODES));
+    for row in 0..NODES {
+        let length = match row {
+            777 => 1200,
+            _ if row % 100 == 3 => 64 + row / 10,
+            _ => row % 13,
+        };
+        for k in 0..length {
+            let weight = T::from_f64(0.5 + (k % 7) as f64 / 8.0);
+            graph.add_triplet(row, (row + k * 11) % NODES, weight);
+        }
+    }
+    let graph: sprs::CsMatI<T, u32, usize> = graph.to_csr();
+    let indptr = graph.indptr();
+    let starts = indptr.raw_storage().iter().map(|&start| start as u32);
+    let (indices, data) = (graph.indices().to_vec(), graph.data().to_vec());
+    let graph = CsMatI::new((NODES, NODES), starts.collect(), indices, data);
+    for widths in [[9, 16, 16], [18, 10, 47]] {
+        let layers = [
+            layer::<T>(widths[0], widths[1], true, 1),
+            layer(widths[1], widths[2], true, 3),
+        ];
+        let x = generate::dense::<T>(NODES, widths[0], 9).unwrap();
+        every_device_agrees(&graph, x.view(), &layers, tolerance);
+    }
+}
+
+#[test]
+fn layers_are_right_where_rows_are_long() {
+    long_rows_agree::<f32>(1e-5);
+    long_rows_agree::<f64>(1e-13);
 }

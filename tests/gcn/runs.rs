@@ -28,6 +28,22 @@ fn a_nan_stays_in_its_row_and_its_neighbours() {
 }
 
 #[test]
+fn an_infinity_times_the_zeros_of_padding_is_not_read() {
+    // The hidden features are padded to four. ReLU makes those of nodes 0 and 1 zeros; their padding is NaN.
+    let graph = CsMatI::new((3, 3), vec![0_u32, 0, 1, 1], vec![0_u32], vec![1.0_f32]);
+    let mut layers = [layer::<f32>(5, 3, true, 1), layer(3, 2, true, 3)];
+    layers[0].weights.fill(1.0);
+    let mut x = generate::dense::<f32>(3, 5, 9).unwrap();
+    x[[0, 3]] = f32::NEG_INFINITY;
+    for device in devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+        let y = gcn.classify(x.view()).unwrap();
+        assert!(y.iter().all(|y| y.is_finite()), "{gcn}: {y}");
+        assert_eq!(y.row(0), y.row(1), "{gcn}");
+    }
+}
+
+#[test]
 fn a_network_in_f64_is_right_to_thirteen_digits() {
     let graph = weighted::<f64>(150, 900);
     let layers = [layer(21, 16, true, 1), layer(16, 7, true, 3)];

@@ -140,6 +140,29 @@ fn a_very_long_row_of_b_among_short_ones_is_shared_by_all_warps() {
 }
 
 #[test]
+fn columns_crowded_in_a_part_of_a_wide_span_are_exact() {
+    // Neighbouring columns far from the others share a bucket of a hash table's columns: 700 do not fit it, 250 do.
+    let b: Vec<Vec<u32>> = vec![
+        (0..700).collect(),
+        vec![3_000_000],
+        (0..600).map(|j| j * 5000 + 7).collect(),
+        (0..250).map(|j| 2_000_001 + j).collect(),
+        (0..600).map(|j| 1_000_000 + j * j % 9001).collect(),
+    ];
+    let b: Vec<Vec<u32>> = b.into_iter().map(sorted).collect();
+    let mut a = vec![
+        vec![0, 1],
+        vec![2, 3],
+        vec![],
+        vec![0, 1, 2, 3, 4],
+        vec![1, 4],
+        vec![1, 3],
+    ];
+    a.extend((0..60).map(|row| vec![row % 3, 3, 4]));
+    assert_exact(&whole(&a, 5), &whole(&b, 3_000_001));
+}
+
+#[test]
 fn spans_wider_than_any_bitmap_are_done_in_windows() {
     let cols = 4_000_000;
     let b: Vec<Vec<u32>> = (0..40_u32)

@@ -58,6 +58,10 @@ pub struct Options {
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     kernel: Option<KernelArgument>,
 
+    /// Time the best predicted choices of the plan, and take the fastest
+    #[arg(long)]
+    measure: bool,
+
     /// Seed of random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -110,6 +114,7 @@ fn multiply<T: SpmmElement>(options: &Options, global: &Global) -> Result<bool> 
     plan_options.features = Some(features);
     plan_options.reduction = options.reduction.0;
     plan_options.transpose = options.transpose;
+    plan_options.measure = options.measure;
     let spmm = Spmm::plan(&device, a.view(), plan_options)?;
     out.paragraph("plan", &spmm)?;
     out.value("kernel", spmm.kernel().name());

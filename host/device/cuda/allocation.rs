@@ -67,6 +67,11 @@ impl Cuda {
         self.pool().live_bytes()
     }
 
+    /// The most bytes that live allocations had since the last call.
+    pub fn take_peak_bytes(&self) -> u64 {
+        self.pool().take_peak_bytes()
+    }
+
     /// The bytes of freed allocations in the pool.
     pub fn pool_bytes(&self) -> u64 {
         self.pool().bytes()

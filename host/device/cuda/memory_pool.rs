@@ -10,6 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug)]
 pub(super) struct MemoryPool<U> {
     live: HashMap<u64, u64>,
+    live_bytes: u64,
+    /// The most that `live_bytes` was since it was last asked for.
+    peak_bytes: u64,
     /// The time at which each was freed, and its users, by its bytes and address.
     free: BTreeMap<(u64, u64), (u64, U)>,
     /// Bytes and address of each, by that time.
@@ -23,6 +26,8 @@ impl<U> Default for MemoryPool<U> {
     fn default() -> Self {
         Self {
             live: HashMap::new(),
+            live_bytes: 0,
+            peak_bytes: 0,
             free: BTreeMap::new(),
             by_age: BTreeMap::new(),
             time: 0,
@@ -40,19 +45,23 @@ impl<U> MemoryPool<U> {
         let (time, users) = self.free.remove(&(size, address))?;
         self.by_age.remove(&time);
         self.bytes -= size;
-        self.live.insert(address, size);
+        self.note(address, size);
         Some((address, users))
     }
 
     /// Notes a new allocation.
     pub fn note(&mut self, address: u64, bytes: u64) {
         self.live.insert(address, bytes);
+        self.live_bytes = self.live_bytes.saturating_add(bytes);
+        self.peak_bytes = self.peak_bytes.max(self.live_bytes);
     }
 
     /// Takes a freed allocation. Returns the allocations that the driver must free so that the pool has at most
     /// `most` bytes: those that nobody has wanted for the longest time, or this one.
     pub fn give(&mut self, address: u64, users: U, most: u64) -> Vec<(u64, U)> {
-        let Some(bytes) = self.live.remove(&address).filter(|&bytes| bytes <= most) else {
+        let freed = self.live.remove(&address);
+        self.live_bytes -= freed.unwrap_or(0);
+        let Some(bytes) = freed.filter(|&bytes| bytes <= most) else {
             return vec![(address, users)];
         };
         self.time += 1;
@@ -83,7 +92,12 @@ impl<U> MemoryPool<U> {
 
     /// Bytes of the live allocations.
     pub fn live_bytes(&self) -> u64 {
-        self.live.values().sum()
+        self.live_bytes
+    }
+
+    /// The most that the live allocations had in bytes since the last call.
+    pub fn take_peak_bytes(&mut self) -> u64 {
+        std::mem::replace(&mut self.peak_bytes, self.live_bytes)
     }
 }
 
@@ -107,6 +121,20 @@ mod tests {
         // What was taken can be given again.
         assert!(pool.give(2, 'u', u64::MAX).is_empty());
         assert_eq!(pool.take(10_000), Some((2, 'u')));
+    }
+
+    #[test]
+    fn the_peak_is_that_of_live_allocations_since_it_was_asked_for() {
+        let mut pool = MemoryPool::<char>::default();
+        pool.note(1, 100);
+        pool.note(2, 50);
+        assert!(pool.give(1, 'u', u64::MAX).is_empty());
+        assert_eq!((pool.live_bytes(), pool.take_peak_bytes()), (50, 150));
+        assert_eq!(pool.take(90), Some((1, 'u')));
+        assert_eq!((pool.live_bytes(), pool.take_peak_bytes()), (150, 150));
+        assert_eq!(pool.give(2, 'u', 0).len(), 1, "it alone is too much");
+        assert_eq!((pool.live_bytes(), pool.take_peak_bytes()), (100, 150));
+        assert_eq!(pool.take_peak_bytes(), 100);
     }
 
     #[test]

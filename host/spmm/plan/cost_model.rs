@@ -43,6 +43,9 @@ const SCHEDULERS: f64 = 4.0;
 /// Seconds of a launch after another one.
 const LAUNCH_SECONDS: f64 = 3e-6;
 
+/// Seconds of counting statistics: of the launches with what they wait for, and for each nonzero.
+const STATISTICS_SECONDS: [f64; 2] = [3e-4, 6e-11];
+
 /// Steps of a task. The model does not choose their size.
 const STEPS: f64 = 128.0;
 
@@ -102,7 +105,17 @@ impl Tile {
     fn of(candidate: &Candidate) -> Self {
         let row = candidate.row.bytes();
         let element = row / f64::from(candidate.row.features());
-        let tile = f64::from(candidate.tile) * element;
+        Self::cut(row, f64::from(candidate.tile) * element)
+    }
+
+    /// The parts of a row that a sub-warp loads at a time.
+    fn loads(candidate: &Candidate) -> Self {
+        let row = candidate.row.bytes();
+        let element = row / f64::from(candidate.row.features());
+        Self::cut(row, f64::from(candidate.load) * element)
+    }
+
+    fn cut(row: f64, tile: f64) -> Self {
         let count = (row / tile).ceil().max(1.0);
         let aligned = |bytes: f64| ((bytes as u64 | LINE as u64).trailing_zeros()) as i32;
         let mut alignment = aligned(row);
@@ -192,7 +205,9 @@ impl CostModel {
         let between_uses = distinct / in_flight;
         let l2 = c.l2_share * gpu.l2_bytes;
         let held = (l2 / (in_flight_bytes * between_uses).max(1.0)).min(1.0);
-        let uncovered = 1.0 - a.columns.covered(l2 / tile.first * blocks);
+        // A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
+        let occupied = tile.loaded(LINE).min(row_bytes);
+        let uncovered = 1.0 - a.columns.covered(l2 / occupied * blocks);
         let all_bytes = (cols + rows) * row_bytes + NONZERO_BYTES * nonzeros;
         let (least, range) = HELD_BETWEEN_RUNS;
         let streamed = ((all_bytes / gpu.l2_bytes - least) / range).clamp(0.0, 1.0);
@@ -210,7 +225,13 @@ impl CostModel {
             / (gpu.memory_rate * c.memory_efficiency);
         let l2_bytes = loaded * tile.loaded(SECTOR) * l1_misses + lists * tile.count + results;
         let l2_time = l2_bytes / (per_second * c.l2_bytes_per_cycle);
-        let l1_time = loaded * tile.loaded(SECTOR) / (per_second * L1_BYTES_PER_CYCLE);
+        let l1_cycles = if is_vector {
+            let loads = Tile::loads(candidate);
+            nonzeros * loads.count * loads.loaded(LINE) / LINE * c.l1_cycles_per_line
+        } else {
+            loaded * tile.loaded(SECTOR) / L1_BYTES_PER_CYCLE
+        };
+        let l1_time = l1_cycles / per_second;
         let per_lane = f64::from(candidate.tile) / lanes;
         let per_nonzero = c.instructions_per_nonzero + c.instructions_per_element * per_lane;
         let row_end = if is_vector {
@@ -266,6 +287,12 @@ impl CostModel {
             bound: most.map_or(Bound::Launches, |(_, bound)| bound),
             l2_misses,
         }
+    }
+
+    /// The predicted seconds of counting the statistics of a matrix.
+    pub fn statistics_seconds(&self, a: &Statistics) -> f64 {
+        let [launches, per_nonzero] = STATISTICS_SECONDS;
+        launches + per_nonzero * f64::from(a.nonzeros)
     }
 
     /// The predicted seconds of the search for a row order.

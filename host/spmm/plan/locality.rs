@@ -76,12 +76,12 @@ impl ColumnProfile {
             .sum()
     }
 
-    /// That of `columns` columns of `nonzeros` nonzeros each.
-    #[cfg(test)]
-    pub fn even(columns: u64, nonzeros: u32) -> Self {
+    /// That of `nonzeros` nonzeros that are spread evenly over as many of `columns` columns as they can be.
+    pub fn even(columns: u32, nonzeros: u32) -> Self {
         let mut bins = [(0, 0); BINS];
-        if let Some(bin) = nonzeros.checked_ilog2() {
-            bins[bin as usize] = (columns, columns * u64::from(nonzeros));
+        let used = columns.min(nonzeros);
+        if let Some(each) = nonzeros.checked_div(used) {
+            bins[each.ilog2() as usize] = (used.into(), nonzeros.into());
         }
         Self { bins }
     }
@@ -147,7 +147,6 @@ pub struct Localities {
 
 impl Localities {
     /// Of rows in an order that does not help.
-    #[cfg(test)]
     pub const NONE: Self = Self {
         near: 1.0,
         middle: 1.0,

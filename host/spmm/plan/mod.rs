@@ -17,7 +17,7 @@ use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions};
 use crate::spmm::product::task_sizes::{self, ResidentTasks};
 use cost_model::candidate::{Candidate, FeatureRow, Prediction, for_few_features};
-use search::Search;
+use search::{Search, asks_for_tasks};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
@@ -61,18 +61,11 @@ pub fn requested_kernel<E: SpmmElement>(
 /// The kernel on a device whose rates are unknown, if the caller asks for none.
 pub fn default_kernel(options: SpmmOptions) -> SpmmKernel {
     match options.features {
-        Some(features @ 1..=narrow::MAX_FEATURES) if !asks_for_tasks(options) => {
+        Some(features @ 1..=narrow::MAX_FEATURES) if !asks_for_tasks(options.tuning) => {
             for_few_features(features, options.reduction)
         }
         _ => SpmmKernel::Vector,
     }
-}
-
-/// Whether the caller asks for something that only kernels on tasks have.
-fn asks_for_tasks(options: SpmmOptions) -> bool {
-    options.tuning.lanes.is_some()
-        || options.tuning.join_tasks.is_some()
-        || options.tuning.column_blocks.is_some()
 }
 
 /// What a plan decides beside the kernel and the order of the rows.
@@ -82,6 +75,8 @@ pub struct Choices {
     pub column_blocks: u32,
     /// The lanes that the caller asks for.
     requested_lanes: Option<u32>,
+    /// The number of features that these lanes are for, if they were measured; else they are for all.
+    lanes_are_for: Option<u32>,
     /// For kernels with choices, on a device whose rates are known.
     search: Option<Search>,
     kernel: SpmmKernel,
@@ -143,6 +138,7 @@ impl Choices {
         Self {
             column_blocks,
             requested_lanes: options.tuning.lanes,
+            lanes_are_for: (options.features).filter(|_| options.measure && search.is_some()),
             search,
             kernel,
             prediction: choice.map(|choice| choice.prediction),
@@ -213,7 +209,7 @@ impl Choices {
         let leaves_all = options.tuning.kernel.is_none()
             && options.features.is_none()
             && options.tuning.task_size.is_none()
-            && !asks_for_tasks(options);
+            && !asks_for_tasks(options.tuning);
         leaves_all && self.column_blocks == 1
     }
 
@@ -278,7 +274,10 @@ impl Choices {
         self.lanes.find(features, epilogue, || {
             let row = FeatureRow::new::<E>(features, reduction, epilogue);
             let counts = row.lane_counts(self.column_blocks);
-            let wanted = self.requested_lanes.unwrap_or_else(|| match &self.search {
+            let are_for = |other: u32| other == features;
+            let requested = self.requested_lanes;
+            let requested = requested.filter(|_| self.lanes_are_for.is_none_or(are_for));
+            let wanted = requested.unwrap_or_else(|| match &self.search {
                 Some(search) => search.lanes(row, self.column_blocks),
                 None => row.lanes_of_whole_row(self.column_blocks),
             });

@@ -44,12 +44,12 @@ pub fn default(kernel: SpmmKernel) -> Option<RowOrder> {
     (kernel == SpmmKernel::Reordered).then_some(RowOrder::FirstColumn)
 }
 
-/// The order of the rows of a plan's matrix.
-#[derive(Debug)]
+/// The order of the rows of a plan's matrix. Clones share its memory.
+#[derive(Clone, Debug)]
 pub struct OrderedRows {
     order: RowOrder,
     /// The number of each row in the caller's order, if it is another.
-    original: Option<DeviceBuffer<u32>>,
+    original: Option<Arc<DeviceBuffer<u32>>>,
     /// The device's time for the search; `None` if there was none, and on the emulator.
     time: Option<Duration>,
     /// The localities of 64 rows in the caller's order and in clusters, if both were compared.
@@ -70,13 +70,13 @@ impl OrderedRows {
             ..Self::given()
         };
         if let Some(original) = rows_in(order, &a.pattern)? {
-            if let Some(search) = search {
+            if let Some(search) = search.filter(|search| !search.statistics.are_assumed) {
                 let given = &search.statistics;
                 let locality = Localities::measure(&a.pattern, &given.columns, Some(&original))?;
                 search.statistics = given.ordered(locality);
             }
             a = a.permute_rows(&original)?;
-            ordered.original = Some(original);
+            ordered.original = Some(Arc::new(original));
             ordered.time = timer.stop()?;
         }
         Ok((a, ordered))
@@ -102,7 +102,7 @@ impl OrderedRows {
                 search.statistics = clustered;
                 a = a.permute_rows(&original)?;
                 ordered.order = RowOrder::Clustered;
-                ordered.original = Some(original);
+                ordered.original = Some(Arc::new(original));
             }
         }
         ordered.time = timer.stop()?;
@@ -119,15 +119,17 @@ impl OrderedRows {
         if self.original.is_some() {
             return Ok(true);
         }
-        let any_rows_share = |search: &Search| search.statistics.any_rows_share();
-        if a.nonzeros() == 0 || search.as_ref().is_none_or(any_rows_share) {
+        let needs_none =
+            |search: &Search| search.statistics.are_assumed || search.statistics.any_rows_share();
+        if a.nonzeros() == 0 || search.as_ref().is_none_or(needs_none) {
             return Ok(false);
         }
         let given = distinct_share(a, None)?;
         Ok(given < MAX_SHARE_OF_KEPT_ORDER * distinct_share(a, Some(&longest_first(a)?))?)
     }
 
-    fn given() -> Self {
+    /// The caller's order.
+    pub fn given() -> Self {
         Self {
             order: RowOrder::Given,
             original: None,
@@ -157,7 +159,7 @@ impl OrderedRows {
 
     /// The number of each row in the caller's order, if it is another.
     pub fn original(&self) -> Option<&DeviceBuffer<u32>> {
-        self.original.as_ref()
+        self.original.as_deref()
     }
 }
 

@@ -6,11 +6,28 @@ use super::locality::Localities;
 use super::statistics::Statistics;
 use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
-use crate::spmm::options::{SpmmElement, SpmmOptions};
+use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
+use std::iter;
 use warprow_kernels::spmm::{EpilogueKind, SpmmKernel};
 
 /// Runs that a plan is made for, if the caller does not say how many.
-pub const DEFAULT_RUNS: u32 = 20;
+const DEFAULT_RUNS: u32 = 20;
+
+/// The same of a plan that times candidates, which takes the time of a hundred runs.
+const DEFAULT_RUNS_IF_MEASURED: u32 = 1000;
+
+/// The part of a run's time that choices by the statistics gain in the mean over choices without them: in the sweeps,
+/// 4 to 9 %.
+const GAIN_OF_STATISTICS: f64 = 0.05;
+
+/// Runs that a plan is made for.
+fn expected_runs(options: SpmmOptions) -> u32 {
+    options.runs.unwrap_or(if options.measure {
+        DEFAULT_RUNS_IF_MEASURED
+    } else {
+        DEFAULT_RUNS
+    })
+}
 
 /// Features that a plan is made for, if their number is unknown.
 const TYPICAL_FEATURES: u32 = 64;
@@ -45,7 +62,10 @@ pub struct Search {
     pub statistics: Statistics,
     /// The kernel, if the caller has asked for one.
     kernel: Option<SpmmKernel>,
+    /// The lanes for the number of features of the search, if somebody has asked for them or they are measured.
     lanes: Option<u32>,
+    /// The lanes for other numbers of features, if the caller has asked for them.
+    lanes_of_others: Option<u32>,
     blocks: Option<u32>,
     may_have_blocks: bool,
     may_run_in_step: bool,
@@ -66,6 +86,20 @@ pub struct Choice {
     seconds: f64,
 }
 
+/// The one with fewer predicted seconds, the first if they are equal.
+fn faster(one: Choice, other: Choice) -> Choice {
+    if other.seconds < one.seconds {
+        other
+    } else {
+        one
+    }
+}
+
+/// Whether the caller asks for something that only kernels on tasks have.
+pub fn asks_for_tasks(tuning: SpmmTuning) -> bool {
+    tuning.lanes.is_some() || tuning.join_tasks.is_some() || tuning.column_blocks.is_some()
+}
+
 impl Search {
     /// For a matrix on a device whose rates are known; `None` for others, and if the caller asks for a kernel that has
     /// no choices.
@@ -79,8 +113,26 @@ impl Search {
         else {
             return Ok(None);
         };
+        let assumed = Self::of::<E>(model, Statistics::assume(a), kernel, options);
+        if options.runs.is_some() && !options.measure && !assumed.statistics_pay() {
+            return Ok(Some(assumed));
+        }
         let statistics = Statistics::measure(a)?;
-        Ok(Some(Self::of::<E>(model, statistics, kernel, options)))
+        Ok(Some(Self {
+            statistics,
+            ..assumed
+        }))
+    }
+
+    /// Whether the statistics have been counted.
+    pub fn has_counted(&self) -> bool {
+        !self.statistics.are_assumed
+    }
+
+    /// Whether counting the statistics costs less than all runs gain in the mean by what they tell.
+    fn statistics_pay(&self) -> bool {
+        let gain = self.runs * self.choose().prediction.seconds * GAIN_OF_STATISTICS;
+        gain > self.model.statistics_seconds(&self.statistics)
     }
 
     fn of<E: SpmmElement>(
@@ -99,54 +151,99 @@ impl Search {
             statistics,
             kernel,
             lanes: tuning.lanes,
+            lanes_of_others: tuning.lanes,
             blocks: tuning.column_blocks,
             may_have_blocks: is_own_sum && !reduction.is_extremum(),
             may_run_in_step: !reduction.is_extremum(),
-            asks_for_tasks: tuning.lanes.is_some()
-                || tuning.join_tasks.is_some()
-                || tuning.column_blocks.is_some(),
-            runs: f64::from(options.runs.unwrap_or(DEFAULT_RUNS)),
+            asks_for_tasks: asks_for_tasks(tuning),
+            runs: f64::from(expected_runs(options)),
             row: FeatureRow::new::<E>(features, reduction, EpilogueKind::Plain),
         }
     }
 
-    /// The best candidate for a matrix with these statistics.
-    pub fn best(&self, a: &Statistics) -> Choice {
-        let first = self
-            .blocks
-            .filter(|_| self.may_have_blocks)
-            .unwrap_or(1)
-            .max(1);
-        let lanes = self.best_lanes(a, self.row, first);
-        let mut best = self.choice(a, self.row.vector(lanes, first));
+    /// The same with the choices of a tuning. Its lanes are for the number of features of the search alone.
+    pub fn tuned(&self, tuning: SpmmTuning) -> Self {
+        Self {
+            kernel: tuning.kernel,
+            lanes: tuning.lanes,
+            blocks: tuning.column_blocks,
+            asks_for_tasks: asks_for_tasks(tuning),
+            ..self.clone()
+        }
+    }
+
+    /// All candidates for a matrix with these statistics that the caller leaves.
+    fn candidates(&self, a: &Statistics) -> Vec<Choice> {
         let wants = |kernel| match self.kernel {
             Some(requested) => requested == kernel,
-            None => !self.asks_for_tasks,
+            None => !self.asks_for_tasks || kernel == SpmmKernel::Vector,
         };
-        if self.kernel == Some(SpmmKernel::InStep) {
-            return self.choice(a, self.row.in_step());
-        }
-        let blocks = (1..=MAX_BLOCKS.ilog2()).map(|log| 1 << log);
-        let is_long = |&blocks: &u32| a.mean_row() / f64::from(blocks) >= MIN_NONZEROS_IN_BLOCK;
-        let blocks = blocks.filter(|_| self.may_have_blocks && self.blocks.is_none());
-        let blocks = blocks.take_while(is_long);
-        let in_blocks = blocks.map(|blocks| {
-            let lanes = self.best_lanes(a, self.row, blocks);
-            self.row.vector(lanes, blocks)
-        });
-        let in_step = (is_measured(a) && self.may_run_in_step && wants(SpmmKernel::InStep))
-            .then(|| self.row.in_step());
         let narrow = self.row.narrow();
-        let narrow = narrow.filter(|_| self.kernel.is_none() && !self.asks_for_tasks);
+        let narrow = narrow.filter(|narrow| wants(narrow.kernel));
         // The model was not fitted to `spmv`: it took `vector`, which idles seven of eight lanes with one feature.
         let is_spmv = |narrow: &Candidate| narrow.kernel == SpmmKernel::Spmv;
         if let Some(narrow) = narrow.filter(|narrow| is_spmv(narrow) || !is_measured(a)) {
-            return self.choice(a, narrow);
+            return vec![self.choice(a, narrow)];
         }
-        for candidate in in_blocks.chain(in_step).chain(narrow) {
-            let other = self.choice(a, candidate);
-            if other.seconds < best.seconds {
-                best = other;
+        let in_step = if self.kernel.is_none() {
+            is_measured(a) && self.may_run_in_step && wants(SpmmKernel::InStep)
+        } else {
+            wants(SpmmKernel::InStep)
+        };
+        let mut all = Vec::new();
+        if wants(SpmmKernel::Vector) {
+            for blocks in self.blocks(a) {
+                let vector = |lanes| self.row.vector(lanes, blocks);
+                let lanes = Self::lane_counts(self.lanes, self.row, blocks);
+                all.extend(lanes.into_iter().map(vector));
+            }
+        }
+        all.extend(in_step.then(|| self.row.in_step()));
+        all.extend(narrow);
+        let choices = all.into_iter();
+        choices.map(|candidate| self.choice(a, candidate)).collect()
+    }
+
+    /// The numbers of blocks of columns that the caller leaves.
+    fn blocks(&self, a: &Statistics) -> Vec<u32> {
+        if !self.may_have_blocks {
+            return vec![1];
+        }
+        if let Some(blocks) = self.blocks {
+            return vec![blocks.max(1)];
+        }
+        let further = (1..=MAX_BLOCKS.ilog2()).map(|log| 1 << log);
+        let is_long = |&blocks: &u32| a.mean_row() / f64::from(blocks) >= MIN_NONZEROS_IN_BLOCK;
+        iter::once(1).chain(further.take_while(is_long)).collect()
+    }
+
+    /// The numbers of lanes that a request leaves.
+    fn lane_counts(requested: Option<u32>, row: FeatureRow, blocks: u32) -> Vec<u32> {
+        let counts = row.lane_counts(blocks);
+        let requested = requested.and_then(|lanes| counts.at_most(lanes));
+        requested.map_or_else(|| counts.iter().collect(), |lanes| vec![lanes])
+    }
+
+    /// The best candidate for a matrix with these statistics.
+    pub fn best(&self, a: &Statistics) -> Choice {
+        let best = self.candidates(a).into_iter().reduce(faster);
+        best.unwrap_or_else(|| self.choice(a, self.row.vector(8, 1)))
+    }
+
+    /// The best candidate of each kernel and number of lanes, the best of all first. Those that are predicted to take
+    /// more than `most` times as long as the best are left out.
+    pub fn best_of_each(&self, most: f64) -> Vec<Choice> {
+        let mut all = self.candidates(&self.statistics);
+        all.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
+        let mut best: Vec<Choice> = Vec::new();
+        for choice in all {
+            let kind = |choice: &Choice| (choice.candidate.kernel, choice.candidate.lanes);
+            let limit = best
+                .first()
+                .map_or(f64::INFINITY, |best| most * best.prediction.seconds);
+            let is_new = best.iter().all(|other| kind(other) != kind(&choice));
+            if is_new && choice.prediction.seconds <= limit {
+                best.push(choice);
             }
         }
         best
@@ -172,25 +269,19 @@ impl Search {
         }
     }
 
-    /// The lanes with the least predicted time, of those that the caller leaves.
-    fn best_lanes(&self, a: &Statistics, row: FeatureRow, blocks: u32) -> u32 {
-        let counts = row.lane_counts(blocks);
-        if let Some(lanes) = self.lanes.and_then(|lanes| counts.at_most(lanes)) {
-            return lanes;
-        }
-        let mut best = (f64::INFINITY, 8);
-        for lanes in counts.iter() {
-            let time = self.model.predict(a, &row.vector(lanes, blocks)).seconds;
-            if time < best.0 {
-                best = (time, lanes);
-            }
-        }
-        best.1
-    }
-
-    /// The lanes of `vector` in a run with a row of X, on the matrix in so many blocks of columns.
+    /// The lanes of `vector` with the least predicted time in a run with a row of X, on the matrix in so many blocks of
+    /// columns.
     pub fn lanes(&self, row: FeatureRow, blocks: u32) -> u32 {
-        self.best_lanes(&self.statistics, row, blocks)
+        let choice = |lanes| self.choice(&self.statistics, row.vector(lanes, blocks));
+        let requested = match row.features() == self.row.features() {
+            true => self.lanes,
+            false => self.lanes_of_others,
+        };
+        let counts = Self::lane_counts(requested, row, blocks).into_iter();
+        counts
+            .map(choice)
+            .reduce(faster)
+            .map_or(8, |best| best.candidate.lanes)
     }
 
     /// The predicted time of a run.
@@ -200,6 +291,9 @@ impl Search {
 
     /// Whether the search for an order of the rows costs less than all runs can gain by it.
     pub fn order_may_pay(&self) -> bool {
+        if self.statistics.are_assumed {
+            return false;
+        }
         let given = &self.statistics.locality;
         let clustered = Localities {
             near: given.near.min(BEST_CLUSTERS.near),

@@ -21,7 +21,12 @@ pub struct Statistics {
     pub locality: Localities,
     /// Whether that is another than the caller's.
     pub is_ordered: bool,
+    /// Whether nothing was counted, see [`assume`](Self::assume).
+    pub are_assumed: bool,
 }
+
+/// The longest row that is assumed, in mean rows.
+const ASSUMED_LONGEST_ROW: f64 = 4.0;
 
 impl Statistics {
     /// Measures those of a matrix on its device, and waits for the device.
@@ -37,7 +42,24 @@ impl Statistics {
             columns,
             locality,
             is_ordered: false,
+            are_assumed: false,
         })
+    }
+
+    /// Those of a matrix of the same size whose nonzeros are spread evenly. It costs no time on the device.
+    pub fn assume(a: &DevicePattern) -> Self {
+        let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
+        let longest = (ASSUMED_LONGEST_ROW * mean_row).min(a.cols.into()) as u32;
+        Self {
+            rows: a.rows,
+            cols: a.cols,
+            nonzeros: a.nonzeros(),
+            longest_row: a.longest_row.unwrap_or(longest),
+            columns: ColumnProfile::even(a.cols, a.nonzeros()),
+            locality: Localities::NONE,
+            is_ordered: false,
+            are_assumed: true,
+        }
     }
 
     /// The same for the rows in an order with this locality.

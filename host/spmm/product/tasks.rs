@@ -80,7 +80,7 @@ pub fn divide_into_column_blocks(
             blocks,
             old_row_ptr,
             old_col_idx,
-            optional_pointer(a.source.as_ref()),
+            optional_pointer(a.source.as_deref()),
             row_ptr.read_only(),
             col_idx.mutable(),
             source.mutable(),
@@ -98,7 +98,7 @@ pub fn divide_into_column_blocks(
     };
     Ok(ReorderedPattern {
         pattern: Arc::new(divided),
-        source: Some(source),
+        source: Some(Arc::new(source)),
     })
 }
 

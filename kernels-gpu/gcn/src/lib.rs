@@ -5,4 +5,5 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
 pub mod activate;
+pub mod aggregate;
 pub mod normalize;

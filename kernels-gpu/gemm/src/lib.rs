@@ -178,6 +178,7 @@ kernels! {
     /// The kernels that run by default, most of them on tensor cores.
     mod product with tile warp_product {
         Staged = staged: f32;
+        Shallow = shallow: f32 f64 f16 bf16;
         Fragments = fragments: f16 bf16;
         WarpFragments = warp_fragments: f32 f64 f16 bf16;
         SplitFragments = split_fragments: f32;

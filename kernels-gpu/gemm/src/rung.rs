@@ -37,8 +37,8 @@ pub enum Strides {
     Packed,
     /// Any.
     Any,
-    /// Those that keep what the columns guarantee. Rows of X start at multiples of 4 bytes. The leading dimension of Y
-    /// is a multiple of the greatest power of two, up to 16 bytes, that divides the columns of Y.
+    /// Those that keep what the columns guarantee. If the columns of X are a multiple of 4 bytes, its leading dimension
+    /// is one. That of Y is a multiple of the greatest power of two, up to 16 bytes, that divides the columns of Y.
     Aligned,
 }
 
@@ -51,7 +51,9 @@ impl Strides {
             Self::Any => None,
             Self::Packed if x.is_packed() && y.is_packed() => None,
             Self::Packed => Some("it takes packed matrices only".to_owned()),
-            Self::Aligned if !bytes(x.stride).is_multiple_of(4) => {
+            Self::Aligned
+                if bytes(x.cols).is_multiple_of(4) && !bytes(x.stride).is_multiple_of(4) =>
+            {
                 let found = x.stride;
                 Some(format!(
                     "wanted is an even leading dimension of x, found is {found}"

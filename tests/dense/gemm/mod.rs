@@ -102,6 +102,11 @@ fn odd_and_rectangular_shapes_verify_in_every_type() {
         (300, 18, 33),
         // Rows of 16 bits that begin at any multiple of 4 bytes, in tiles of 48 columns, and end within a piece of 16.
         (70, 134, 41),
+        // And at any multiple of 2 bytes, with one column of W and in several tiles of columns.
+        (131, 129, 1),
+        (197, 63, 50),
+        (75, 31, 97),
+        (600, 9, 300),
     ] {
         in_every_type(m, k, n, false, false);
     }

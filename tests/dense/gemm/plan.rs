@@ -17,7 +17,7 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
     assert_eq!(chosen(&w), GemmKernel::SplitFragments);
     assert_eq!(
         chosen(&generate::dense(15, 8, 1).unwrap()),
-        GemmKernel::Staged
+        GemmKernel::Shallow
     );
     assert_eq!(
         chosen(&generate::dense(33, 8, 1).unwrap()),
@@ -29,7 +29,7 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
     );
     assert_eq!(
         chosen(&generate::dense(15, 17, 1).unwrap()),
-        GemmKernel::Staged
+        GemmKernel::Shallow
     );
     // Three parts reach less far than two.
     let mut wide = generate::dense::<f32>(18, 17, 1).unwrap();
@@ -46,7 +46,7 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
         .unwrap()
         .mapv(|weight| weight + weight.signum());
     assert_eq!(chosen(&wider), GemmKernel::WarpgroupHalves);
-    for (depth, kernel) in [(16, GemmKernel::WarpgroupHalves), (15, GemmKernel::Staged)] {
+    for (depth, kernel) in [(16, GemmKernel::WarpgroupHalves), (15, GemmKernel::Shallow)] {
         let first = wider.slice(s![..depth, ..]).to_owned();
         assert_eq!(chosen(&first), kernel, "{depth} rows");
     }
@@ -76,7 +76,9 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
 #[test]
 fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
     let device = Device::emulator(Default::default());
-    let w = generate::dense::<f32>(4, 4, 1).unwrap();
+    // It cannot be split.
+    let mut w = generate::dense::<f32>(16, 4, 1).unwrap();
+    w[[3, 3]] = 1e30;
     let plan = |kernel, tf32| {
         let options = GemmOptions::new()
             .tf32(tf32)
@@ -102,20 +104,29 @@ fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
 }
 
 #[test]
-fn rows_of_an_odd_number_of_16_bit_elements_are_for_fragments_alone() {
+fn rows_of_an_odd_number_of_16_bit_elements_are_for_kernels_that_shift_them() {
     let device = Device::emulator(Default::default());
-    let w = generate::dense::<f16>(5, 20, 1).unwrap();
-    let plan = |kernel| {
-        let options = GemmOptions::new().tuning(GemmTuning::new().kernel(kernel));
-        Gemm::plan(&device, w.view(), None, options)
+    let plan = |depth, kernel: Option<GemmKernel>| {
+        let tuning = kernel.map_or(GemmTuning::new(), |kernel| GemmTuning::new().kernel(kernel));
+        let w = generate::dense::<f16>(depth, 20, 1).unwrap();
+        Gemm::plan(&device, w.view(), None, GemmOptions::new().tuning(tuning))
     };
-    assert_eq!(plan(None).unwrap().kernel(), GemmKernel::Fragments);
-    for kernel in [GemmKernel::WarpFragments, GemmKernel::WarpgroupFragments] {
-        let refused = plan(Some(kernel)).unwrap_err().to_string();
-        assert!(
-            refused.contains("odd number of 16-bit elements"),
-            "{refused}"
-        );
+    let default = |depth| plan(depth, None).unwrap().kernel();
+    assert_eq!(default(5), GemmKernel::Shallow);
+    assert_eq!(default(17), GemmKernel::WarpgroupFragments);
+    assert_eq!(default(1023), GemmKernel::WarpgroupFragments);
+    assert_eq!(default(1025), GemmKernel::Fragments);
+    for (depth, kernel, reason) in [
+        (
+            5,
+            GemmKernel::WarpFragments,
+            "odd number of 16-bit elements",
+        ),
+        (1025, GemmKernel::WarpgroupFragments, "copies whole words"),
+        (33, GemmKernel::Shallow, "at most 32 columns"),
+    ] {
+        let refused = plan(depth, Some(kernel)).unwrap_err().to_string();
+        assert!(refused.contains(reason), "{refused}");
     }
 }
 

@@ -40,8 +40,10 @@ fn takes(
     (of_x, of_y): (usize, usize),
 ) -> bool {
     let vector = 1 << (n * size).trailing_zeros().min(4);
-    let takes_any = matches!(kernel, GemmKernel::Staged | GemmKernel::Fragments);
-    takes_any || ((k + of_x) * size).is_multiple_of(4) && ((n + of_y) * size).is_multiple_of(vector)
+    use GemmKernel::{Fragments, Shallow, Staged};
+    let takes_any = matches!(kernel, Staged | Shallow | Fragments);
+    let starts_in_words = !(k * size).is_multiple_of(4) || ((k + of_x) * size).is_multiple_of(4);
+    takes_any || starts_in_words && ((n + of_y) * size).is_multiple_of(vector)
 }
 
 fn every_kernel_agrees<T: GemmElement>() {

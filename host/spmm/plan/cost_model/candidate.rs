@@ -81,13 +81,18 @@ impl FeatureRow {
         lanes.or(counts.iter().last()).unwrap_or(8)
     }
 
-    /// Elements of a tile of `vector`.
-    fn tile(self, lanes: u32, blocks: u32) -> u32 {
+    /// Elements that a lane of `vector` loads at a time.
+    fn width(self, blocks: u32) -> u32 {
         // The kernels for further blocks have no loads of two elements.
-        let width = match self.load_width {
+        match self.load_width {
             2 if blocks > 1 => 1,
             width => width,
-        };
+        }
+    }
+
+    /// Elements of a tile of `vector`.
+    fn tile(self, lanes: u32, blocks: u32) -> u32 {
+        let width = self.width(blocks);
         lanes * width * vector::passes(lanes, width)
     }
 
@@ -98,6 +103,7 @@ impl FeatureRow {
             row: self,
             lanes,
             tile: self.tile(lanes, blocks),
+            load: lanes * self.width(blocks),
             blocks,
         }
     }
@@ -113,6 +119,7 @@ impl FeatureRow {
                 .next_power_of_two()
                 .clamp(8, 32),
             tile: self.in_step_tile,
+            load: self.in_step_tile,
             blocks: 1,
         }
     }
@@ -124,6 +131,7 @@ impl FeatureRow {
             row: self,
             lanes: self.narrow_lanes,
             tile: self.features,
+            load: self.features,
             blocks: 1,
         })
     }
@@ -149,6 +157,8 @@ pub struct Candidate {
     pub lanes: u32,
     /// Elements of a tile.
     pub tile: u32,
+    /// Elements that these lanes load at a time.
+    pub load: u32,
     /// Blocks of columns.
     pub blocks: u32,
 }

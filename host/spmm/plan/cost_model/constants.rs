@@ -12,6 +12,8 @@ pub struct Constants {
     pub l2_share: f64,
     /// The part of the L1 cache that holds rows of X.
     pub l1_share: f64,
+    /// Cycles of a multiprocessor's L1 cache for each cache line that a load of a sub-warp of `vector` touches.
+    pub l1_cycles_per_line: f64,
     /// The power of the mean that joins the times of the resources: infinite if they overlap completely, 1 if they
     /// follow one another.
     pub overlap: f64,
@@ -43,19 +45,20 @@ pub struct Constants {
 /// As fitted.
 pub const FITTED: Constants = Constants {
     memory_efficiency: 1.0,
-    l2_bytes_per_cycle: 34.41,
-    l2_share: 0.4972,
-    l1_share: 0.4193,
-    overlap: 1.965,
-    instructions_per_nonzero: 6.084,
-    instructions_per_element: 6.269,
-    instructions_per_row_end: 67.65,
-    row_lookup: 15.43,
-    cycles_per_row_in_step: 3741.0,
-    cycles_per_nonzero_in_step: 59.72,
-    cycles_per_chunk: 8711.0,
-    cycles_per_step: 56.25,
-    l1_reuse_nonzeros: 10.12,
+    l2_bytes_per_cycle: 35.86,
+    l2_share: 0.5152,
+    l1_share: 0.4946,
+    l1_cycles_per_line: 1.395,
+    overlap: 1.847,
+    instructions_per_nonzero: 5.278,
+    instructions_per_element: 5.444,
+    instructions_per_row_end: 64.3,
+    row_lookup: 16.39,
+    cycles_per_row_in_step: 3995.0,
+    cycles_per_nonzero_in_step: 74.87,
+    cycles_per_chunk: 8768.0,
+    cycles_per_step: 31.22,
+    l1_reuse_nonzeros: 10.56,
     search: [0.0001784, 1.381e-09, 2.888e-11, 1.634e-10],
     division: [0.0005081, 8.729e-10, 8.023e-12],
 };

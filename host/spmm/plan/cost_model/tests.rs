@@ -18,9 +18,10 @@ fn even(rows: u32, mean_row: u32) -> Statistics {
         cols: rows,
         nonzeros: rows * mean_row,
         longest_row: 2 * mean_row,
-        columns: ColumnProfile::even(rows.into(), mean_row),
+        columns: ColumnProfile::even(rows, rows * mean_row),
         locality: Localities::NONE,
         is_ordered: false,
+        are_assumed: false,
     }
 }
 

@@ -13,9 +13,10 @@ fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
         cols: rows,
         nonzeros: rows * mean_row,
         longest_row: 2 * mean_row,
-        columns: ColumnProfile::even(rows.into(), mean_row),
+        columns: ColumnProfile::even(rows, rows * mean_row),
         locality,
         is_ordered: false,
+        are_assumed: false,
     }
 }
 
@@ -118,4 +119,51 @@ fn a_plan_that_is_told_the_features_never_predicts_more_than_one_that_is_not() {
             );
         }
     }
+}
+
+#[test]
+fn the_best_of_each_kernel_and_number_of_lanes_come_in_the_order_of_their_predictions() {
+    for (rows, mean_row, wide) in [(8_000, 500, 128), (400_000, 15, 16), (1_000_000, 60, 64)] {
+        let search = search(even(rows, mean_row, Localities::NONE), features(wide));
+        let all = search.best_of_each(f64::INFINITY);
+        let kinds = |choice: &Choice| (choice.candidate.kernel, choice.candidate.lanes);
+        for (index, choice) in all.iter().enumerate() {
+            let others = &all[..index];
+            assert!(others.iter().all(|other| kinds(other) != kinds(choice)));
+            assert!(others.iter().all(|other| other.seconds <= choice.seconds));
+        }
+        assert_eq!(kinds(&all[0]), kinds(&search.choose()));
+        assert!(
+            all.iter()
+                .any(|choice| choice.candidate.kernel == SpmmKernel::InStep)
+        );
+        let least = all[0].prediction.seconds;
+        let most = 1.001 * all[1].prediction.seconds / least;
+        let fewer = search.best_of_each(most);
+        assert_eq!(kinds(&fewer[0]), kinds(&all[0]));
+        assert!(fewer.len() > 1);
+        for choice in fewer {
+            assert!(choice.prediction.seconds <= most * least);
+        }
+        assert!(search.best_of_each(1.0).len() < all.len());
+    }
+}
+
+#[test]
+fn statistics_are_counted_if_enough_runs_are_expected_or_nobody_says_how_many() {
+    let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
+    let a = crate::generate::uniform::<f32>(20_000, 20_000, 300_000, 1).unwrap();
+    let a = crate::csr::DeviceCsr::upload(&device, a.view()).unwrap();
+    let has_counted = |options| {
+        let search = Search::new::<f32>(a.pattern(), None, options).unwrap();
+        search.unwrap().has_counted()
+    };
+    let options = features(64);
+    assert!(has_counted(options));
+    assert!(has_counted(options.runs(1_000_000)));
+    assert!(!has_counted(options.runs(1)));
+    assert!(
+        has_counted(options.runs(1).measure(true)),
+        "candidates need them"
+    );
 }

@@ -53,8 +53,8 @@ pub(crate) struct TileLayout {
     pub compact: bool,
     /// Bytes of each row of X in a stage, 64 or 128.
     pub chunk: u32,
-    /// Whether rows of X may start at any multiple of 4 bytes. A stage then holds the aligned 16-byte pieces that
-    /// cover a row's chunk, one more than for aligned rows, and lanes load single words.
+    /// Whether rows of X may start at any element. A stage then holds the aligned 16-byte pieces that cover a row's
+    /// chunk, one more than for aligned rows, and lanes load single words.
     pub unaligned: bool,
     /// Whether W is copied to shared memory chunk by chunk, together with X. Else the tile's columns of W stay in
     /// shared memory as a whole (they are *resident*).
@@ -196,15 +196,15 @@ impl TileLayout {
         (offset ^ self.swizzle(rows)) + rows * self.pitch()
     }
 
-    /// The offset in a stage of a lane's strip of row `lane / 4`. In an unaligned tile it is the offset of the strip's
-    /// first word; the next words follow at distances of 16 bytes. `stride_bytes` is the distance of rows of X, modulo
-    /// 2^32.
+    /// The offset in a stage of a lane's strip of row `lane / 4`. In an unaligned tile it is the offset of the word in
+    /// which the strip begins; the next words follow at distances of 16 bytes. `stride_bytes` is the distance of rows of
+    /// X, modulo 2^32.
     #[inline(always)]
     pub fn strip_offset(self, stride_bytes: u32, lane: u32) -> u32 {
         if self.unaligned {
             // A tile starts at a multiple of eight rows, so its first byte is aligned to 16 bytes.
             let before = (lane / 4).wrapping_mul(stride_bytes) % 16;
-            self.offset(lane / 4, before + lane % 4 * 4)
+            self.offset(lane / 4, before / 4 * 4 + lane % 4 * 4)
         } else {
             self.offset(lane / 4, lane % 4 * 16)
         }

@@ -8,7 +8,10 @@
 //! memory, once for all four. In `warp_fragments` each warp loads all of W into registers for its 16 rows. At 128
 //! columns that takes a multiprocessor 256 cycles for 4 KiB of X, which memory delivers in 220.
 //!
-//! When to use it: for 17 to 48 columns, and from 65 on. sm_90a is compute capability 9.0 and no other.
+//! Rows of an odd number of elements are multiplied in tiles of 48 columns: every other one starts in the middle of a
+//! word, so lanes shift words by half of their bits.
+//!
+//! When to use it: for 17 to 48 columns, from 65 on, and for rows of an odd number of elements. sm_90a is compute capability 9.0 and no other.
 
 use crate::product::tile::TileLayout;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -31,6 +34,10 @@ pub struct WarpgroupFragments;
 /// Bytes of an element.
 const SIZE: usize = 2;
 
+/// Maximum depth of a product with rows of an odd number of elements: for these there is no tile that streams W. 48
+/// columns of W then take 96 KiB, beside which a warpgroup has room for its stages.
+const MAX_ODD_DEPTH: u32 = 1024;
+
 impl Rung for WarpgroupFragments {
     const SUMMARY: &'static str =
         "as warp_fragments, 16-bit elements, four warps together by the instructions of sm_90a";
@@ -38,8 +45,10 @@ impl Rung for WarpgroupFragments {
     const STRIDES: Strides = Strides::Aligned;
     const REQUIRED_ARCH: RequiredArch = RequiredArch::Sm90a;
 
-    fn refusal(depth: u32, size: usize) -> Option<&'static str> {
-        warp_product::refuses_odd_rows(depth, size)
+    fn refusal(depth: u32, _: usize) -> Option<&'static str> {
+        let is_odd = !depth.is_multiple_of(2);
+        (is_odd && depth > MAX_ODD_DEPTH)
+            .then_some("it streams a W of more than 1024 rows, and then copies whole words of X")
     }
 }
 
@@ -85,8 +94,12 @@ fn chosen<T: Operand<Sum = f32> + WgmmaElement>(problem: GemmProblem) -> Chosen<
     fn of<T: Operand<Sum = f32> + WgmmaElement, S: WarpTile>() -> Candidate<T> {
         Candidate::new::<WarpgroupProducts, S>(warpgroup_fragments::<T, S>)
     }
+    let unaligned = of::<T, Columns48Unaligned>;
+    if !problem.depth.is_multiple_of(2) {
+        return choose(problem, [unaligned()], None, [unaligned()]);
+    }
     let resident = match problem.cols {
-        ..=48 => of::<T, Columns48Unaligned>(),
+        ..=48 => unaligned(),
         _ => of::<T, Columns128>(),
     };
     let all = [
@@ -147,8 +160,13 @@ impl<T: Operand<Sum = f32> + WgmmaElement, S: WarpTile> TileProducts<T, S> for W
         // SAFETY: the stage is written by the contract, with zeros past a row's end, so all strips of its 128 bytes
         // are. W is packed for the tile. The four warps have equally many chunks, so all of them call it together.
         unsafe {
-            let unaligned = const { S::SHAPE.unaligned };
-            let strip = |rows, step| load_strip(stage.strip(rows, step), unaligned);
+            let strip = |rows, step| {
+                if const { S::SHAPE.unaligned } {
+                    stage.load_halves(rows, step)
+                } else {
+                    load_strip(stage.strip(rows, step), false)
+                }
+            };
             let (low, high) = ([strip(0, 0), strip(0, 1)], [strip(8, 0), strip(8, 1)]);
             let x = array::from_fn(|part| {
                 let (low, high) = (low[part / 2], high[part / 2]);

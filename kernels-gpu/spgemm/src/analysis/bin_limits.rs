@@ -5,7 +5,7 @@
 //! of the default. This module has the limits as numbers, and the two functions that read them,
 //! [`BinLimits::symbolic_bin`] and [`BinLimits::numeric_bin`].
 
-use crate::numeric::chunks::staging_bytes;
+use crate::numeric::chunks::{search_bytes, staging_bytes};
 use crate::products::bins::{
     MAX_SORTED_PRODUCTS, RowWork, SORTED_PRODUCTS, SPARSE_BITMAP_PRODUCTS, numeric, symbolic,
 };
@@ -88,8 +88,7 @@ impl BinLimits {
         }
         let rest = staging_bytes(element_bytes);
         let mut chunk = 8192;
-        // A searched chunk needs a column and a sum per entry.
-        while chunk * (element_bytes + 4) + rest > shared_bytes {
+        while search_bytes(chunk, element_bytes) + rest > shared_bytes {
             chunk /= 2;
         }
         let rank_words = (shared_bytes - rest - chunk * element_bytes) / 6;

@@ -7,8 +7,8 @@
 //!
 //! A product's accumulator is the rank of its column in the chunk. [`rank_chunks`] has a bitmap of
 //! the chunk's columns and, for each word, the number of columns before it: two loads and a count
-//! of bits. [`search_chunks`] is for chunks that span too many columns for a bitmap, and finds the
-//! rank by binary search.
+//! of bits. [`search_chunks`] is for chunks that span too many columns for a bitmap. It has an index
+//! of buckets of columns, and finds the rank by binary search in the column's bucket.
 //!
 //! ```text
 //! columns of the chunk     3  5 36 38 39
@@ -19,6 +19,8 @@
 //! ```
 
 use crate::products::balanced_products::{self, BalancedProducts};
+use crate::products::bucket_index::BucketIndex;
+use crate::products::column_buckets::ColumnBuckets;
 use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
 use crate::products::search::SortedAccumulators;
 use core::array;
@@ -57,7 +59,16 @@ pub fn launch_rank<T: Real>(chunks: u32, capacity: u32, words: u32) -> LaunchCon
 
 /// The launch of [`search_chunks`] for this many chunks of at most `capacity` entries.
 pub fn launch_search<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
-    launch::<T>(chunks, SortedAccumulators::<T>::bytes(capacity))
+    launch::<T>(chunks, search_bytes(capacity, size_of::<T>() as u32))
+}
+
+/// Entries that a searched chunk may have for each bucket of its index.
+const ENTRIES_PER_BUCKET: u32 = 2;
+
+/// Bytes of shared memory for `capacity` entries of a searched chunk: an accumulator, a column, and
+/// a share of the index.
+pub const fn search_bytes(capacity: u32, element_bytes: u32) -> u32 {
+    capacity * (element_bytes + 4) + capacity / ENTRIES_PER_BUCKET * 4
 }
 
 /// A chunk of a row of C.
@@ -305,11 +316,21 @@ pub unsafe fn search_chunks<T: Real>(
         let (start, count) = (chunk.start, chunk.count);
         accumulators.load(&c, chunk.columns, [start, count], [t, threads]);
         thread::sync_threads();
-        let room = accumulators.columns.offset(capacity as usize).cast::<T>();
+        let (first, last) = (
+            accumulators.columns.load(0),
+            accumulators.columns.load(count as usize - 1),
+        );
+        let bucket_count = capacity / ENTRIES_PER_BUCKET;
+        let index = BucketIndex {
+            buckets: ColumnBuckets::new(first, last - first + 1, bucket_count),
+            columns: accumulators.columns,
+            ranges: accumulators.columns.offset(capacity as usize),
+        };
+        index.fill(count, [t, threads]);
+        thread::sync_threads();
+        let room = index.ranges.offset(bucket_count as usize).cast::<T>();
         let products = chunk.products(&operands, factors);
-        products.accumulate(room, accumulators.sums, |column| {
-            accumulators.position(column)
-        });
+        products.accumulate(room, accumulators.sums, |column| index.position(column));
         accumulators.write(values.offset(start as usize), count, t, threads);
     }
 }

@@ -3,6 +3,8 @@
 
 pub mod balanced_products;
 pub mod bins;
+pub mod bucket_index;
+pub mod column_buckets;
 pub mod hash_table;
 pub mod lane_products;
 pub mod lanes;

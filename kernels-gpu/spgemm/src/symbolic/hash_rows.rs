@@ -2,11 +2,14 @@
 //! shared memory, then a sort.
 //!
 //! A block takes a row. It inserts the column of each product into the table, compacts the columns
-//! found by votes, and sorts them by a bitonic network in shared memory. The sort handles the row's
-//! entries, not its products.
+//! found by votes, and sorts them: the row's entries, not its products. For the sort it counts the
+//! columns of each bucket ([`ColumnBuckets`]), scatters them into their buckets, and ranks each
+//! column among those of its bucket. If a bucket has too many columns, a bitonic network sorts the
+//! row instead.
 //!
 //! ```text
-//! products   7 3 7 9 3      table   . 9 . . 3 . 7 .      compacted   9 3 7      sorted   3 7 9
+//! products    7 3 7 9 3      table  . 9 . . 3 . 7 .      compacted  9 3 7
+//! buckets of two columns from 3 on: 3 4 | 5 6 | 7 8 | 9         scattered  3 | | 7 | 9
 //! ```
 //!
 //! The table has at least two slots per product, so probe sequences are short. The hash is
@@ -14,14 +17,23 @@
 //! bytes and one or more atomic operations in shared memory.
 
 use crate::products::bins::WORK_WORDS;
+use crate::products::column_buckets::ColumnBuckets;
 use crate::products::hash_table::{self, EMPTY};
 use crate::products::operands::{OperandPatterns, RowList};
 use crate::products::row_products::RowProducts;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::primitives::scan::scan_in_block;
 
 /// Slots per product, at least.
 const SLOTS_PER_PRODUCT: u32 = 2;
+
+/// Products that a row may have for each bucket.
+const PRODUCTS_PER_BUCKET: u32 = 2;
+
+/// Columns that a bucket may have. A column costs a load for each column of its bucket, and many in
+/// one bucket cost more than the network.
+const MAX_BUCKET_COLUMNS: u32 = 256;
 
 /// The launch for rows of at most `products` products, a power of two from 256 on: a row per block.
 pub fn launch(rows: u32, products: u32) -> LaunchConfig {
@@ -29,7 +41,8 @@ pub fn launch(rows: u32, products: u32) -> LaunchConfig {
     LaunchConfig::new(rows, block).shared_bytes(4 * words(products))
 }
 
-/// Shared words of a block: the table, the list of its columns, and their number.
+/// Shared words of a block: the table, the list of its columns, their number, and the number of
+/// threads that have found a crowded bucket.
 const fn words(products: u32) -> u32 {
     (SLOTS_PER_PRODUCT + 1) * products + 4
 }
@@ -59,8 +72,10 @@ pub unsafe fn hash_rows(
         table.offset(slots as usize),
         table.offset((slots + capacity) as usize),
     );
+    let warp_sums = shared_array!(u32; 32);
     // SAFETY: there is a block per item. It synchronises between writes and reads of its shared
-    // memory. The table has more slots than the row has products.
+    // memory. The table has more slots than the row has products. When the columns are sorted, the
+    // table is free: the buckets and as many columns as products need less room.
     unsafe {
         let [row, _] = items.load(thread::block_idx_x());
         let mut slot = block.thread;
@@ -70,9 +85,10 @@ pub unsafe fn hash_rows(
         }
         if block.thread == 0 {
             count.store(0, 0);
+            count.store(1, 0);
         }
         thread::sync_threads();
-        let products = work.load(WORK_WORDS * row as usize);
+        let [products, first, span, _] = work.load4(WORK_WORDS * row as usize);
         let warps = [block.warp, block.threads / WARP_SIZE];
         let row_products = RowProducts::columns(&operands, row, products, warps);
         row_products.for_each::<32, false>(|column, _| {
@@ -82,15 +98,132 @@ pub unsafe fn hash_rows(
         block.compact(table, slots, list, count);
         thread::sync_threads();
         let found = count.load(0);
-        block.sort(list, found);
-        let to = starts.load(row as usize) as usize;
-        let mut i = block.thread;
-        while i < found {
-            staged.store(to + i as usize, list.load(i as usize));
-            i += block.threads;
+        let to = staged.offset(starts.load(row as usize) as usize);
+        let bucket_count = capacity / PRODUCTS_PER_BUCKET;
+        let sort = BucketSort {
+            buckets: ColumnBuckets::new(first, span, bucket_count),
+            ends: table,
+            columns: table.offset(bucket_count as usize),
+            crowded: count.offset(1),
+        };
+        sort.count(block, list, found, bucket_count, warp_sums);
+        if sort.crowded.load(0) == 0 {
+            sort.write(block, list, found, to);
+        } else {
+            block.sort(list, found);
+            let mut i = block.thread;
+            while i < found {
+                to.store(i as usize, list.load(i as usize));
+                i += block.threads;
+            }
         }
         if block.thread == 0 {
             entries.store(row as usize, found);
+        }
+    }
+}
+
+/// The sort of a row's columns by buckets, in shared memory.
+struct BucketSort {
+    /// Where a column belongs.
+    buckets: ColumnBuckets,
+    /// The place of each bucket's next column; in the end one past its last column.
+    ends: Shared<u32>,
+    /// The columns by bucket.
+    columns: Shared<u32>,
+    /// The number of threads that have found more than [`MAX_BUCKET_COLUMNS`] columns in a bucket.
+    crowded: Shared<u32>,
+}
+
+impl BucketSort {
+    /// Computes where each bucket's columns begin, and whether a bucket is crowded. The block has
+    /// synchronised after it.
+    ///
+    /// # Safety
+    ///
+    /// `list` has `found` columns of the buckets' span. There are `bucket_count` buckets, a multiple
+    /// of the block's threads, and `ends` has a word for each. `crowded` is 0. All threads of the
+    /// block call it, and no thread still uses `ends`.
+    #[inline(always)]
+    unsafe fn count(
+        &self,
+        block: BlockThread,
+        list: Shared<u32>,
+        found: u32,
+        bucket_count: u32,
+        warp_sums: Shared<u32>,
+    ) {
+        // At least 1 anyway; `max` spares the panic path of a division by zero.
+        let share = (bucket_count / block.threads.max(1)) as usize;
+        let ends = self.ends.offset(block.thread as usize * share);
+        // SAFETY: each thread has `share` buckets of its own; a barrier stands between their use by
+        // it and by others.
+        unsafe {
+            for bucket in 0..share {
+                ends.store(bucket, 0);
+            }
+            thread::sync_threads();
+            let mut i = block.thread;
+            while i < found {
+                let bucket = self.buckets.of(list.load(i as usize));
+                self.ends.atomic_add(bucket, 1);
+                i += block.threads;
+            }
+            thread::sync_threads();
+            let (mut columns, mut most) = (0, 0);
+            for bucket in 0..share {
+                let count = ends.load(bucket);
+                columns += count;
+                most = most.max(count);
+            }
+            let (mut start, _) = scan_in_block(columns, warp_sums, |a, b| a + b, 0);
+            for bucket in 0..share {
+                let count = ends.load(bucket);
+                ends.store(bucket, start);
+                start += count;
+            }
+            if most > MAX_BUCKET_COLUMNS {
+                self.crowded.atomic_add(0, 1);
+            }
+            thread::sync_threads();
+        }
+    }
+
+    /// Writes the columns in ascending order.
+    ///
+    /// # Safety
+    ///
+    /// [`count`](Self::count) has run for these columns, which all differ. There is room for them in
+    /// `columns` and from `to` on.
+    #[inline(always)]
+    unsafe fn write(&self, block: BlockThread, list: Shared<u32>, found: u32, to: GlobalMut<u32>) {
+        // SAFETY: places are below `found`, as each bucket has room for its columns. Columns differ,
+        // so their ranks do.
+        unsafe {
+            let mut i = block.thread;
+            while i < found {
+                let column = list.load(i as usize);
+                let place = self.ends.atomic_add(self.buckets.of(column), 1);
+                self.columns.store(place as usize, column);
+                i += block.threads;
+            }
+            thread::sync_threads();
+            let mut i = block.thread;
+            while i < found {
+                let column = self.columns.load(i as usize);
+                let bucket = self.buckets.of(column);
+                let mut other = 0;
+                if bucket > 0 {
+                    other = self.ends.load(bucket - 1);
+                }
+                let (mut rank, end) = (other, self.ends.load(bucket));
+                while other < end {
+                    rank += u32::from(self.columns.load(other as usize) < column);
+                    other += 1;
+                }
+                to.store(rank as usize, column);
+                i += block.threads;
+            }
         }
     }
 }

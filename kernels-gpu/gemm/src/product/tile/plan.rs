@@ -40,19 +40,21 @@ pub(crate) struct Chosen<T: Operand> {
     pub plan: PlannedLaunch<T>,
 }
 
-/// The first instance of `resident` for whose W shared memory suffices; if there is none, `streamed`.
+/// The first instance of `resident` for whose W shared memory suffices; if there is none, `streamed`. Without that, one
+/// of `resident` must suffice.
 ///
 /// If the problem names an instance, and it is one of `all` and can compute the product, it is that one.
 pub(crate) fn choose<T: Operand>(
     problem: GemmProblem,
     resident: impl IntoIterator<Item = Candidate<T>>,
-    streamed: Candidate<T>,
+    streamed: impl Into<Option<Candidate<T>>>,
     all: impl IntoIterator<Item = Candidate<T>>,
 ) -> Chosen<T> {
+    let streamed = streamed.into();
     debug_assert!(
-        streamed.shape.streamed,
-        "W is streamed by {:?}",
-        streamed.shape
+        streamed
+            .as_ref()
+            .is_none_or(|streamed| streamed.shape.streamed)
     );
     let launched = |candidate: Candidate<T>| {
         let config = candidate.tile.launch(problem, size_of::<T>() as u32)?;
@@ -70,8 +72,8 @@ pub(crate) fn choose<T: Operand>(
             && candidate.tile.takes_columns(problem.cols)
     };
     let named = all.into_iter().find(is_named).and_then(launched);
-    let mut candidates = resident.into_iter().chain([streamed]);
+    let mut candidates = resident.into_iter().chain(streamed);
     named
         .or_else(|| candidates.find_map(launched))
-        .expect("a tile that streams W always fits")
+        .expect("a tile that streams W always fits, and so does a W that need not be streamed")
 }

@@ -13,6 +13,9 @@
 //! block wait for each other at every chunk.
 
 mod copies;
+mod stage;
+
+pub(crate) use self::stage::Stage;
 
 use self::copies::LaneCopies;
 use crate::product::tile::TileLayout;
@@ -48,34 +51,19 @@ pub(crate) struct Ring {
     copies: LaneCopies,
     /// The offset of the lane's first strip in a stage.
     strip: u32,
+    /// Whether rows of an unaligned tile may start in the middle of a word, and whether the lane's rows do.
+    has_halves: bool,
+    starts_in_half: bool,
     /// The stage, the chunk, and the part of W that `advance` returns next.
     stage: u32,
     chunk: u32,
     part: Shared<u32>,
 }
 
-/// A stage with its chunk of X, and the part of W that is multiplied with it.
-#[derive(Clone, Copy)]
-pub(crate) struct Stage {
-    tile: TileLayout,
-    /// The chunk of X, laid out as [`TileLayout::offset`] says.
-    x: Shared<u32>,
-    /// The offset of the lane's first strip.
-    strip: u32,
-    /// The part of packed W, and its number of columns.
-    pub weights: Shared<u32>,
-    pub columns: u32,
-    /// Bytes of a row in this chunk; fewer than the tile's in the last chunk of a row.
-    pub bytes: u32,
-}
-
-impl Stage {
-    /// The lane's strip of row `lane / 4 + rows` of the tile, in the `step`th 64 bytes of the chunk. Of these 64 bytes,
-    /// strip `lane % 4` is the lane's. `rows` is a multiple of 8.
-    #[inline(always)]
-    pub fn strip(&self, rows: u32, step: u32) -> Shared<u32> {
-        (self.x).offset_bytes(self.tile.step_offset(self.strip, step) + rows * self.tile.pitch())
-    }
+/// Whether rows of X start in the middle of a word: every other row, if its elements of 16 bits are an odd number.
+#[inline(always)]
+fn has_halves<T: Element>(x: &Dense<T>) -> bool {
+    size_of::<T>() == 2 && x.stride % 2 == 1
 }
 
 impl Ring {
@@ -130,6 +118,8 @@ impl Ring {
             tiles,
             copies: LaneCopies::new(x, tile, (row, end), (tiles, stride), stages),
             strip: tile.strip_offset(x.stride.wrapping_mul(size), lane),
+            has_halves: has_halves(x),
+            starts_in_half: has_halves(x) && lane / 4 % 2 == 1,
             stage: 0,
             chunk: 0,
             part: weights,
@@ -242,6 +232,8 @@ impl Ring {
             x: (self.stages).offset_bytes(self.stage * tile.stage_bytes()),
             // `opaque`, so that sums with this offset do not stay in registers from chunk to chunk.
             strip: thread::opaque(self.strip),
+            has_halves: self.has_halves,
+            starts_in_half: self.starts_in_half,
             weights: self.part,
             columns: self.columns,
             bytes: if is_last { self.last_bytes } else { tile.chunk },

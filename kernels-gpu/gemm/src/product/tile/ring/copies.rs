@@ -39,6 +39,9 @@ pub(crate) struct LaneCopies {
     /// For an unaligned tile: the distance from the lane's first piece to the last piece of row `lane` of the tile. The
     /// first number is in bytes of memory, the second in bytes along a row.
     last_piece: (u64, i64),
+    /// How much further than the distance of rows says every other piece of the lane begins: with an odd number of
+    /// 16-bit elements, rows that are four apart begin at different halves of 16 bytes. Else 0.
+    alternation: i64,
     /// The next chunk, and the number of chunks in a row.
     chunk: u32,
     chunks: u32,
@@ -81,6 +84,16 @@ impl LaneCopies {
         } else {
             0
         };
+        let alternation = match (u64::from(WARP_SIZE / lanes_of_row) * stride_bytes) % 16 {
+            8 if tile.unaligned && size_of::<T>() == 2 => {
+                if before >= 8 {
+                    8
+                } else {
+                    -8
+                }
+            }
+            _ => 0,
+        };
         let of_lane = (u64::from(row) + u64::from(lane)) * stride_bytes;
         let ahead = i64::from(tile.chunk) - i64::from(part) + before as i64 - (of_lane % 16) as i64;
         let down = u64::from(lane - below) * stride_bytes;
@@ -101,6 +114,7 @@ impl LaneCopies {
             rows: end.saturating_sub(row).saturating_sub(below),
             stride,
             last: (row_bytes - before_last + before) as i64 - i64::from(part),
+            alternation,
             chunk: 0,
             chunks,
             tiles: if chunks > 0 { tiles } else { 0 },
@@ -182,12 +196,12 @@ impl LaneCopies {
     }
 
     /// Calls `copy` for each of the lane's pieces of `bytes` bytes, with the number of rows below the lane's first
-    /// piece, the shared memory, and the address in X.
+    /// piece, the shared memory, the address in X, and how much of the [alternation](Self::alternation) that includes.
     ///
     /// Four pieces are unrolled: 16 rows have no more of 16 bytes. Smaller pieces are copied in a loop, which keeps
     /// kernels short.
     #[inline(always)]
-    fn each_piece(&self, bytes: u32, copy: impl Fn(u32, Shared<u32>, Global<u32>)) {
+    fn each_piece(&self, bytes: u32, copy: impl Fn(u32, Shared<u32>, Global<u32>, i64)) {
         let at_once = WARP_SIZE * bytes / self.tile.chunk;
         let step = u64::from(at_once) * self.stride_bytes;
         // `opaque`, so that the pieces' addresses do not stay in registers from chunk to chunk.
@@ -205,7 +219,9 @@ impl LaneCopies {
             unroll!(i in 0..4 {
                 let below = first + at_once * i as u32;
                 if at_once * (i as u32) < self.tile.rows {
-                    copy(below, self.to(offset, below), from);
+                    let moved = if i % 2 == 1 { self.alternation } else { 0 };
+                    let moved_from = from.offset_bytes(moved as u64);
+                    copy(below, self.to(offset, below), moved_from, moved);
                     from = from.offset_bytes(step);
                 }
             });
@@ -224,7 +240,9 @@ impl LaneCopies {
     #[inline(always)]
     unsafe fn copy_whole(&self) {
         // SAFETY: X has the piece by the contract, and the stage has room for all pieces of the tile.
-        self.each_piece(16, |_, to, from| unsafe { self.copy_piece(to, from, 16) });
+        self.each_piece(16, |_, to, from, _| unsafe {
+            self.copy_piece(to, from, 16)
+        });
     }
 
     /// Copies the last piece of each row of an unaligned tile, one row for each lane, if rows have the whole chunk. An
@@ -255,7 +273,7 @@ impl LaneCopies {
     #[inline(always)]
     unsafe fn copy_rows<const WORDS: usize>(&self, left: i64) {
         let rows = if left > 0 { self.rows } else { 0 };
-        self.each_piece(4 * WORDS as u32, |below, to, from| {
+        self.each_piece(4 * WORDS as u32, |below, to, from, _| {
             // SAFETY: nothing is read unless `below < rows`, and then the row exists and has the piece, since its
             // length is a multiple of the piece's. The stage has room for all pieces of the tile.
             unsafe {
@@ -286,9 +304,8 @@ impl LaneCopies {
         }
     }
 
-    /// Does the work of [`copy_rows`](Self::copy_rows) for rows that start at any multiple of 4 bytes. It copies the
-    /// aligned 16-byte pieces that cover a row's chunk, one more than in an aligned chunk. All rows of a lane have the
-    /// same alignment.
+    /// Does the work of [`copy_rows`](Self::copy_rows) for rows that start at any element. It copies the
+    /// aligned 16-byte pieces that cover a row's chunk, one more than in an aligned chunk.
     ///
     /// # Safety
     ///
@@ -296,22 +313,59 @@ impl LaneCopies {
     #[inline(always)]
     unsafe fn copy_unaligned(&self, left: i64) {
         let tile = self.tile;
-        let bytes = left.clamp(0, 16) as u32;
-        self.each_piece(16, |below, to, from| {
+        self.each_piece(16, |below, to, from, moved| {
+            let bytes = (left - moved).clamp(0, 16) as u32;
             // SAFETY: `from` is aligned to 16 bytes. At most the bytes up to the row's end are read, and none if the
             // row does not exist. The stage has room for all pieces of the tile.
-            unsafe { self.copy_piece(to, from, if below < self.rows { bytes } else { 0 }) };
+            unsafe {
+                let bytes = if below < self.rows { bytes } else { 0 };
+                self.copy_row_piece(to, from, bytes, below + 1 == self.rows);
+            }
         });
         // The last piece of each row, a row a lane.
         let lane = warp::lane_id() % WARP_SIZE;
         if lane < tile.rows {
             let lanes_of_row = tile.chunk / 16;
-            let is_row = lane < self.rows + lane / lanes_of_row;
+            let rows = self.rows + lane / lanes_of_row;
             let bytes = (left - self.last_piece.1).clamp(0, 16) as u32;
             let to = Shared::from_address(self.stage + lane * tile.pitch() + tile.chunk);
             let from = self.from.offset_bytes(self.last_piece.0);
             // SAFETY: as above, with the bytes up to the end of row `lane`.
-            unsafe { self.copy_piece(to, from, if is_row { bytes } else { 0 }) };
+            unsafe {
+                let bytes = if lane < rows { bytes } else { 0 };
+                self.copy_row_piece(to, from, bytes, lane + 1 == rows);
+            }
+        }
+    }
+
+    /// Does the work of [`copy_piece`](Self::copy_piece) for bytes that end with a row. An asynchronous copy is of
+    /// whole words: a row that ends in the middle of one is followed by the next row's first element instead of zeros.
+    ///
+    /// # Safety
+    ///
+    /// As for [`copy_piece`](Self::copy_piece); `is_last` says whether X ends with the row.
+    #[inline(always)]
+    unsafe fn copy_row_piece(&self, to: Shared<u32>, from: Global<u32>, bytes: u32, is_last: bool) {
+        if self.size != 2 || bytes.is_multiple_of(4) {
+            // SAFETY: both functions have the same contract.
+            unsafe { self.copy_piece(to, from, bytes) };
+        } else if !is_last {
+            // SAFETY: X has the next row's first element, or one between the rows.
+            unsafe { self.copy_piece(to, from, bytes + 2) };
+        } else {
+            let (to, from) = (to.cast::<u16>(), from.cast::<u16>());
+            for i in 0..8 {
+                thread::keep_rolled();
+                // SAFETY: X has the elements up to `bytes`; `to` has room for eight.
+                unsafe {
+                    let element = if 2 * i < bytes {
+                        from.load(i as usize)
+                    } else {
+                        0
+                    };
+                    to.store(i as usize, element);
+                }
+            }
         }
     }
 }
