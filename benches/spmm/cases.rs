@@ -42,6 +42,12 @@ pub const GRAPHS: &[Graph] = &[
     graph("yelp", 716_847, 13_954_819),
     graph("wikikg2", 2_500_604, 16_109_182),
     graph("am", 881_680, 5_668_682),
+    graph("cora", 2_708, 10_556),
+    graph("pubmed", 19_717, 88_648),
+    graph("photo", 7_650, 238_162),
+    graph("computers", 13_752, 491_722),
+    graph("physics", 34_493, 495_924),
+    graph("flickr", 89_250, 899_756),
 ];
 
 /// What runs on a GPU if nothing is asked for: short and long rows, a dense graph, and one far over the L2 cache.

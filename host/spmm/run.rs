@@ -236,6 +236,8 @@ impl<E: SpmmElement> Spmm<E> {
             },
             items_of_block: vector::items_of_block(shape.lanes),
             joining: self.joining(shape),
+            joins_split_rows: kernel == SpmmKernel::Vector
+                && vector::joins_split_rows::<E>(shape, reduction, self.epilogue_kind(alpha, beta)),
         };
         let x = Dense {
             rows: self.a.pattern().cols,

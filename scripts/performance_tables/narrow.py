@@ -1,4 +1,4 @@
-"""The table of products with few features, SpMV among them: spmm_narrow.jsonl."""
+"""The tables of products with few features, SpMV among them, and of small matrices: spmm_narrow.jsonl, spmm_small.jsonl."""
 
 from performance_tables.results import OURS, distinct, mean, measured, prose, table
 from performance_tables.spmm import cell, read_cases
@@ -12,8 +12,18 @@ BANDED = "banded"
 
 
 def few_features(folder):
+    """Products with few features."""
+    return ratios(folder, "spmm_narrow.jsonl")
+
+
+def small(folder):
+    """Products of small matrices."""
+    return ratios(folder, "spmm_small.jsonl")
+
+
+def ratios(folder, file):
     """Against cuSPARSE, the kernel for many features, and a copy."""
-    cases = read_cases(folder / "spmm_narrow.jsonl")
+    cases = read_cases(folder / file)
     results = [result for case in cases for result in case.results.values()]
     text = prose("A cell has the geometric mean over the graphs and, in brackets, the smallest ratio.")
     for element in distinct(case.element for case in cases):
@@ -39,7 +49,7 @@ def few_features(folder):
             "**Speed relative to a copy of the bytes of A, X and Y**, on banded matrices, by the number of features:",
             f"{parts}.",
         )
-    return text + "\n" + measured(results, ("cusparse", "cuSPARSE")) + "\n[Results]({folder}/spmm_narrow.jsonl).\n"
+    return text + "\n" + measured(results, ("cusparse", "cuSPARSE")) + f"\n[Results]({{folder}}/{file}).\n"
 
 
 def widths_of(cases):
@@ -56,4 +66,4 @@ def by_kind(cases, ratio):
     return table([f"{cases[0].element}, features", *widths_of(cases)], rows)
 
 
-SECTIONS = {"spmm_narrow": few_features}
+SECTIONS = {"spmm_narrow": few_features, "spmm_small": small}

@@ -10,4 +10,5 @@ mod order;
 mod plan;
 mod profiles;
 mod recordings;
+mod small;
 mod types;

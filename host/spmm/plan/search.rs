@@ -39,6 +39,20 @@ const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
 /// what it predicts beside them means little.
 const SMALLEST_MEASURED: u32 = 250_000;
 
+/// Lanes for a nonzero up to which the kernel for few features is the best, or nearly: a warp takes 128 nonzeros at a
+/// time, or more.
+const NARROW_LANES: u32 = 2;
+
+/// The same for small matrices with rows that other kernels split.
+const NARROW_LANES_IF_SMALL: u32 = 4;
+
+/// Nonzeros of the largest small matrix. A task or two of a warp are all, and the model takes `vector` for faster than
+/// it is.
+const LARGEST_SMALL: u32 = 1_000_000;
+
+/// Nonzeros of a row that `vector` splits on a small matrix.
+const SPLIT_ROW: u32 = 128;
+
 /// Maximum number of blocks of columns.
 const MAX_BLOCKS: u32 = 16;
 
@@ -52,6 +66,15 @@ const BEST_CLUSTERS: Localities = Localities {
 /// Whether the model was fitted to matrices of this size.
 fn is_measured(a: &Statistics) -> bool {
     a.nonzeros >= SMALLEST_MEASURED
+}
+
+/// Whether the kernel for few features is better than all others; `None` if the model decides.
+fn is_narrow_best(a: &Statistics, narrow: &Candidate) -> Option<bool> {
+    if narrow.lanes <= NARROW_LANES {
+        return Some(true);
+    }
+    let splits_rows = a.longest_row > SPLIT_ROW;
+    (a.nonzeros <= LARGEST_SMALL).then_some(splits_rows && narrow.lanes <= NARROW_LANES_IF_SMALL)
 }
 
 /// What a plan may choose, and what it predicts the times from.
@@ -179,11 +202,13 @@ impl Search {
             None => !self.asks_for_tasks || kernel == SpmmKernel::Vector,
         };
         let narrow = self.row.narrow();
-        let narrow = narrow.filter(|narrow| wants(narrow.kernel));
-        // The model was not fitted to `spmv`: it took `vector`, which idles seven of eight lanes with one feature.
-        let is_spmv = |narrow: &Candidate| narrow.kernel == SpmmKernel::Spmv;
-        if let Some(narrow) = narrow.filter(|narrow| is_spmv(narrow) || !is_measured(a)) {
-            return vec![self.choice(a, narrow)];
+        let mut narrow = narrow.filter(|narrow| wants(narrow.kernel));
+        if let Some(candidate) = narrow {
+            match is_narrow_best(a, &candidate) {
+                Some(true) => return vec![self.choice(a, candidate)],
+                Some(false) => narrow = None,
+                None => {}
+            }
         }
         let in_step = if self.kernel.is_none() {
             is_measured(a) && self.may_run_in_step && wants(SpmmKernel::InStep)
@@ -249,9 +274,10 @@ impl Search {
         best
     }
 
-    /// Whether [`narrow`](Candidate) is better than another candidate. For a matrix below the model's range it is.
+    /// Whether [`narrow`](Candidate) is better than another candidate.
     pub fn prefers_narrow(&self, narrow: &Candidate, other: &Candidate) -> bool {
-        !is_measured(&self.statistics) || self.predict(narrow).seconds < self.predict(other).seconds
+        let is_faster = || self.predict(narrow).seconds < self.predict(other).seconds;
+        is_narrow_best(&self.statistics, narrow).unwrap_or_else(is_faster)
     }
 
     /// The best candidate for the matrix.

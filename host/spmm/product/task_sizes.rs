@@ -22,6 +22,9 @@ const MAX_SLOTS_PER_MULTIPROCESSOR: u64 = 2048 / 8;
 const MIN_TASK_SIZE: u64 = 64;
 const MAX_TASK_SIZE: u64 = 256;
 
+/// The minimum where all tasks run at the same time: the time of a small matrix is that of one task.
+const MIN_RESIDENT_TASK_SIZE: u64 = 16;
+
 /// How large items may be.
 #[derive(Clone, Copy, Debug)]
 pub struct ItemSizes {
@@ -52,6 +55,8 @@ pub struct TaskSizes {
     pub few_split_rows: u32,
     /// If many rows are split.
     pub many_split_rows: u32,
+    /// Rows of fewer nonzeros are not split, however small tasks are: parts cost more than a sub-warp that works alone.
+    pub least_split_row: u32,
 }
 
 impl TaskSizes {
@@ -65,6 +70,10 @@ impl TaskSizes {
         Self {
             few_split_rows: task_size(steps, slots, sizes),
             many_split_rows: task_size(steps, slots, ItemSizes { resident, ..sizes }),
+            least_split_row: match sizes.requested {
+                Some(_) => 1,
+                None => MIN_TASK_SIZE as u32,
+            },
         }
     }
 }
@@ -98,7 +107,7 @@ fn task_size(steps: u64, slots: u64, sizes: ItemSizes) -> u32 {
         .map(of_resident)
         .filter(|size| *size <= MAX_TASK_SIZE)
     {
-        return size.max(MIN_TASK_SIZE) as u32;
+        return size.max(MIN_RESIDENT_TASK_SIZE) as u32;
     }
     let most = sizes.max_task_size;
     let most = most.map_or(MAX_TASK_SIZE, |most| {
@@ -244,8 +253,9 @@ mod tests {
         assert_eq!(size(1_500_000, None, Some(10_000)), 150);
         assert_eq!(size(1_500_001, None, Some(10_000)), 151);
         assert_eq!(size(1_500_000, Some(80), Some(10_000)), 150);
-        assert_eq!(size(1_000, None, Some(10_000)), 64, "small enough");
-        assert_eq!(size(0, None, Some(0)), 64);
+        assert_eq!(size(400_000, None, Some(10_000)), 40);
+        assert_eq!(size(1_000, None, Some(10_000)), 16, "small enough");
+        assert_eq!(size(0, None, Some(0)), 16);
     }
 
     #[test]

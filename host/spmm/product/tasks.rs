@@ -3,7 +3,7 @@
 use super::task_sizes::{Groupings, ItemSizes, Joining, TaskSizes, slots};
 use super::task_starts::{BlockRows, TaskStarts};
 use crate::csr::{DevicePattern, ReorderedPattern};
-use crate::device::{Device, DeviceBuffer, Scratch, optional_pointer};
+use crate::device::{Device, DeviceBuffer, Scratch, ZeroCounters, optional_pointer};
 use crate::operand::{OperandError, count};
 use crate::primitives::scan::exclusive_scan;
 use crate::spmm::error::SpmmError;
@@ -37,6 +37,8 @@ pub struct RunArguments<E: SpmmElement> {
     /// Items of a block of threads.
     pub items_of_block: u32,
     pub joining: Joining,
+    /// Whether the kernel of the first block of columns can join split rows itself.
+    pub joins_split_rows: bool,
 }
 
 /// What each launch of a run has of its own.
@@ -106,10 +108,15 @@ pub fn divide_into_column_blocks(
 #[derive(Debug)]
 pub struct Tasks<E: SpmmElement> {
     starts: TaskStarts,
+    /// Rows of fewer nonzeros are not split.
+    least_split_row: u32,
     groupings: Groupings,
     /// The rows that are split between blocks of threads: for [each number of items of a block](vector::GROUPS), and
     /// for each way to join tasks.
     split_rows: Vec<SplitRows>,
+    /// For each block of eight items, how many parts have been stored of the split row that begins there: 0 between
+    /// runs.
+    arrivals: ZeroCounters,
     /// Two rows of partial sums for each block of threads, if a row is split; for the widest X so far.
     partial_sums: Scratch<E::Sum>,
 }
@@ -161,13 +168,15 @@ impl<E: SpmmElement> Tasks<E> {
     ) -> Result<Self, SpmmError> {
         let [eight, four] = vector::GROUPS;
         let mut kinds = Vec::new();
-        let mut starts = TaskStarts::new(a, sizes.few_split_rows, sizes.few_split_rows)?;
+        let longest = |size: u32| size.max(sizes.least_split_row);
+        let size = sizes.few_split_rows;
+        let mut starts = TaskStarts::new(a, size, longest(size))?;
         let mut split_rows = SplitRows::find(a, &starts, &[(eight, LargeItems::NONE)])?;
         let (split, blocks) = (u64::from(split_rows[0].count()), starts.count / eight);
         let many_rows_are_split = split > 0 && split * GROUPS_PER_SPLIT_ROW >= blocks.into();
         if many_rows_are_split {
             let size = sizes.many_split_rows;
-            starts = TaskStarts::new(a, size, size / SPLIT_PART_OF_TASK)?;
+            starts = TaskStarts::new(a, size, longest(size) / SPLIT_PART_OF_TASK)?;
             split_rows.clear();
             kinds.push((eight, LargeItems::NONE));
         }
@@ -175,7 +184,10 @@ impl<E: SpmmElement> Tasks<E> {
         kinds.push((four, LargeItems::NONE));
         kinds.extend(groupings.all().map(|large| (four, large)));
         split_rows.extend(SplitRows::find(a, &starts, &kinds)?);
+        let blocks = starts.count.div_ceil(eight) as usize;
         Ok(Self {
+            least_split_row: sizes.least_split_row,
+            arrivals: ZeroCounters::new(a.device, blocks),
             starts,
             groupings,
             split_rows,
@@ -199,7 +211,8 @@ impl<E: SpmmElement> Tasks<E> {
     /// four at a time, or if they are many by eight.
     pub fn summation_depth(&self, terms: usize, joining: Joining, items_of_block: u32) -> usize {
         let (size, items_of_block) = (self.starts.size as usize, items_of_block as usize);
-        let large_item = size << self.large(joining).shift;
+        let longest = size.max(self.least_split_row as usize);
+        let large_item = longest << self.large(joining).shift;
         let parts = terms / (size * items_of_block) + 2;
         large_item + items_of_block + parts.min(32) / 4 + parts / 32 + 14
     }
@@ -227,6 +240,17 @@ impl<E: SpmmElement> Tasks<E> {
         Ok(self.partial_sums.make_room(rows, run.y.cols.into())?)
     }
 
+    /// Whether the kernel joins the split rows of a run itself, so that the product is one launch. It takes a fence for
+    /// each part, which is less than a launch if all tasks run at the same time, and few parts are of one row.
+    fn joins_split_rows(&self, run: &RunArguments<E>, block: usize) -> bool {
+        let split_rows = self.split_rows(run);
+        run.joins_split_rows
+            && block == 0
+            && split_rows.large == LargeItems::NONE
+            && split_rows.many_parts_count == 0
+            && u64::from(self.starts.count) <= slots(self.starts.row.device())
+    }
+
     /// Launches the kernel on the tasks of a block of columns, and adds up the parts of the split rows.
     pub fn run(
         &self,
@@ -245,14 +269,21 @@ impl<E: SpmmElement> Tasks<E> {
         self.partial_sums
             .with(rows, run.y.cols.into(), |partial_sums| {
                 let items = (self.starts).items(split_rows.large, partial_sums, run.original_row);
-                launch(LaunchArguments {
-                    row_ptr,
-                    items,
-                    scaling,
-                })?;
+                let with = |items| {
+                    launch(LaunchArguments {
+                        row_ptr,
+                        items,
+                        scaling,
+                    })
+                };
                 if !split_rows.any() {
-                    return Ok(());
+                    return with(items);
                 }
+                if self.joins_split_rows(run, block) {
+                    let with_arrivals = |arrivals| with(Items { arrivals, ..items });
+                    return self.arrivals.with(with_arrivals);
+                }
+                with(items)?;
                 let SplitRows {
                     few_parts_count,
                     many_parts_count,

@@ -14,6 +14,9 @@ use warprow_kernels::spmm::{Items, LargeItems};
 /// Warps that a multiprocessor runs at the same time, as the kernel's registers allow.
 const RESIDENT_WARPS: u64 = 32;
 
+/// The same for the kernels with most registers.
+const MIN_RESIDENT_WARPS: u64 = 20;
+
 /// Tasks for each of these warps: the more, the better the others balance a long one.
 const TASKS_PER_WARP: u64 = 4;
 
@@ -28,11 +31,15 @@ const MAX_CHUNKS: u64 = 32;
 /// Rows of more nonzeros than so many tasks have steps are split.
 const TASKS_OF_LONGEST_ROW: u32 = 2;
 
-/// Steps of a task, for warps that take `chunk` nonzeros at a time.
-fn task_size(steps: u64, warps: u64, chunk: u32) -> u32 {
-    let most = (MAX_CHUNKS * u64::from(chunk)).clamp(MIN_TASK_SIZE, MAX_TASK_SIZE);
-    let size = steps / (warps * TASKS_PER_WARP).max(1);
-    size.clamp(MIN_TASK_SIZE, most) as u32
+/// Steps of a task, for warps that take `chunk` nonzeros at a time. A small matrix has small tasks, of a chunk at least,
+/// since its time is that of one task.
+fn task_size(steps: u64, multiprocessors: u64, chunk: u32) -> u32 {
+    let (multiprocessors, chunk) = (multiprocessors.max(1), u64::from(chunk.max(1)));
+    let most = (MAX_CHUNKS * chunk).clamp(MIN_TASK_SIZE, MAX_TASK_SIZE);
+    let of_warp = steps.div_ceil(multiprocessors * MIN_RESIDENT_WARPS);
+    let whole_chunks = of_warp.next_multiple_of(chunk).max(chunk);
+    let size = steps / (multiprocessors * RESIDENT_WARPS * TASKS_PER_WARP);
+    size.clamp(whole_chunks.min(MIN_TASK_SIZE), most) as u32
 }
 
 /// The tasks of a matrix.
@@ -54,9 +61,10 @@ impl<E: SpmmElement> WarpTasks<E> {
             nonzeros: a.nonzeros(),
             row_ptr: a.row_ptr.read_only(),
         };
-        let warps = u64::from(a.device().properties().multiprocessors) * RESIDENT_WARPS;
+        let multiprocessors = u64::from(a.device().properties().multiprocessors);
+        let steps = step_of(a.rows, a.nonzeros());
         let size = requested
-            .unwrap_or_else(|| task_size(step_of(a.rows, a.nonzeros()), warps, chunk))
+            .unwrap_or_else(|| task_size(steps, multiprocessors, chunk))
             .max(1);
         let longest = size.saturating_mul(TASKS_OF_LONGEST_ROW);
         let starts = TaskStarts::new(rows, size, longest)?;
@@ -122,11 +130,19 @@ mod tests {
 
     #[test]
     fn a_warp_has_a_few_tasks_and_a_task_not_too_many_chunks() {
-        assert_eq!(task_size(1_000_000, 5_000, 256), 512, "the least");
-        assert_eq!(task_size(20_000_000, 5_000, 256), 1000);
-        assert_eq!(task_size(1 << 40, 5_000, 256), 4096, "the most");
-        assert_eq!(task_size(1 << 40, 5_000, 64), 2048);
-        assert_eq!(task_size(1 << 40, 5_000, 8), 512);
-        assert_eq!(task_size(0, 0, 8), 512);
+        assert_eq!(task_size(2_000_000, 100, 256), 512, "the least");
+        assert_eq!(task_size(12_800_000, 100, 256), 1000);
+        assert_eq!(task_size(1 << 40, 100, 256), 4096, "the most");
+        assert_eq!(task_size(1 << 40, 100, 64), 2048);
+        assert_eq!(task_size(1 << 40, 100, 8), 512);
+    }
+
+    #[test]
+    fn a_small_matrix_has_tasks_of_whole_chunks_for_all_warps() {
+        assert_eq!(task_size(300_000, 100, 256), 256);
+        assert_eq!(task_size(300_000, 100, 64), 192, "150 for each warp");
+        assert_eq!(task_size(300_000, 100, 32), 160);
+        assert_eq!(task_size(1_000, 100, 64), 64);
+        assert_eq!(task_size(0, 0, 8), 8);
     }
 }

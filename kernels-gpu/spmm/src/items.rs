@@ -59,7 +59,7 @@ pub struct Items<T> {
     /// that ends in a later one. Warp tasks and block tasks have these two rows each, slices with sums one.
     pub partial: GlobalMut<T>,
     /// For warp tasks and block tasks, how many parts have been stored of the split row that begins in each task: 0
-    /// between runs.
+    /// between runs. For tasks the same of each block, or null if a second kernel joins the parts.
     pub arrivals: GlobalMut<u32>,
     /// The row of Y for each row of A, where A's rows are in another order than Y's; else null. Items of nonzeros have
     /// the rows of Y themselves.

@@ -241,6 +241,22 @@ macro_rules! stores {
 stores!(GlobalMut, store_global);
 stores!(Shared, store_shared);
 
+impl<T: Element> Global<T> {
+    /// As [`load_array`](Self::load_array), for data that no thread reads again soon: caches evict them first
+    /// (`ld.global.cs.nc`). Other data then stay in the caches for longer.
+    ///
+    /// # Safety
+    ///
+    /// See the [module](self#safety). The address must be a multiple of the size of `N` elements, or of 16 bytes if
+    /// that is less.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_streaming<const N: usize>(self, index: usize) -> [T; N] {
+        // SAFETY: the caller upholds the rules of the module, which are those of the instruction.
+        unsafe { T::Bits::load_streaming(self.element_address(index)) }.map(T::from_bits)
+    }
+}
+
 impl<T: Element> GlobalMut<T> {
     /// As [`store_array`](Self::store_array), for data that are not read again soon: caches evict them first
     /// (`st.global.cs`).

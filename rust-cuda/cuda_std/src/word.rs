@@ -9,6 +9,8 @@ pub trait Word: Copy {
     #[track_caller]
     unsafe fn load_read_only<const N: usize>(address: u64) -> [Self; N];
     #[track_caller]
+    unsafe fn load_streaming<const N: usize>(address: u64) -> [Self; N];
+    #[track_caller]
     unsafe fn load_shared<const N: usize>(address: u32) -> [Self; N];
     #[track_caller]
     unsafe fn store_global<const N: usize>(address: u64, values: [Self; N]);

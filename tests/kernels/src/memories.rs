@@ -5,7 +5,7 @@ use cuda_std::prelude::*;
 
 /// Copies `input` to `out`, `WIDTH` elements per thread, by every kind of load and store. They go
 /// from read-only global memory to shared memory, to global memory, and to global memory again by
-/// streaming stores.
+/// streaming stores. Odd threads read `input` by streaming loads.
 ///
 /// # Safety
 ///
@@ -17,21 +17,25 @@ pub unsafe fn copy<T: Element, const WIDTH: usize>(input: Global<T>, out: Global
         thread::index_1d() as usize * WIDTH,
         thread::thread_idx_x() as usize * WIDTH,
     );
+    let streams = thread::thread_idx_x() % 2 == 1;
     // SAFETY: each thread accesses its own elements only, which exist by the contract.
     unsafe {
         match WIDTH {
             1 => {
-                tile.store(t, input.load(i));
+                let [streamed] = input.load_streaming(i);
+                tile.store(t, if streams { streamed } else { input.load(i) });
                 out.store(i, tile.load(t));
                 out.store_streaming(i, [out.load(i)]);
             }
             2 => {
-                tile.store2(t, input.load2(i));
+                let streamed = input.load_streaming(i);
+                tile.store2(t, if streams { streamed } else { input.load2(i) });
                 out.store2(i, tile.load2(t));
                 out.store_streaming(i, out.load2(i));
             }
             _ => {
-                tile.store4(t, input.load4(i));
+                let streamed = input.load_streaming(i);
+                tile.store4(t, if streams { streamed } else { input.load4(i) });
                 out.store4(i, tile.load4(t));
                 out.store_streaming(i, out.load4(i));
             }

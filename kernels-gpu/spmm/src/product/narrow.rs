@@ -179,7 +179,7 @@ unsafe fn reduce_rows<T: Operand, R: Reducer, const WIDTH: usize>(
             first_feature += groups.lanes() as usize * WIDTH;
         }
         if has_parts {
-            split_rows::finish::<T, R, WIDTH>((&a, &y), (&items, &scaling), groups, task);
+            split_rows::finish::<T, R, WIDTH, 1>((&a, &y), (&items, &scaling), groups, task);
         }
     }
 }

@@ -123,7 +123,7 @@ pub unsafe fn spmv<T: Operand>(
         }
         if has_parts && thread::thread_idx_x() < WARP_SIZE {
             let groups = LaneGroups::new(x.cols, 1);
-            split_rows::finish::<T, Total, 1>((&a, &y), (&items, &scaling), groups, task);
+            split_rows::finish::<T, Total, 1, 1>((&a, &y), (&items, &scaling), groups, task);
         }
     }
 }

@@ -27,11 +27,13 @@ pub use variant::{
     GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, lanes_of_shape, width, width_of,
 };
 
+use crate::product::narrow::{lane_groups::LaneGroups, split_rows};
 use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
 use crate::product::row_epilogue::{AddSums, RowEpilogue, StoreSums, StoreSumsInAnyOrder};
 use crate::product::scaling::Scaling;
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use cuda_std::prelude::*;
+use cuda_std::warp::WARP_SIZE;
 use run::Run;
 use variant::{VectorInstances, block, listed, tiles, variant};
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
@@ -49,6 +51,26 @@ pub const ITEMS: ItemKind = ItemKind::Tasks;
 
 /// It takes maxima and minima too.
 pub const HAS_EXTREMA: bool = true;
+
+/// The lanes of sub-warps whose blocks can join the rows that are split between them.
+const JOINING_LANES: u32 = 8;
+
+/// Whether the kernel for the shape's variant joins the rows that are split between its blocks itself, if the items
+/// have numbers of arrivals. Else the second kernel does, [`combine`](crate::product::tasks::combine).
+pub fn joins_split_rows<T: Operand>(
+    shape: LaunchShape,
+    reduction: Reduction,
+    epilogue: EpilogueKind,
+) -> bool {
+    let variant = variant::<T>(shape, reduction, epilogue);
+    let kind = variant::epilogue_kind_of::<T>(shape, reduction, epilogue);
+    // A row has its parts when all of its tiles are done: blocks have one tile.
+    let is_one_tile = tiles(shape, variant) == 1;
+    is_one_tile
+        && variant.0 == JOINING_LANES
+        && kind == EpilogueKind::Plain
+        && !reduction.is_extremum()
+}
 
 /// A sub-warp for each task and tile of features; tasks along x, tiles along y.
 pub fn launch<T: Operand>(
@@ -111,7 +133,8 @@ listed! {
     /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at
     /// least 1 and a multiple of `WIDTH`, as are the strides and the places where X and Y start; strides are below
     /// 4 GiB; X and Y are apart from each other; `items` are tasks in the caller's order of rows, with room for their
-    /// sums if a row is split.
+    /// sums if a row is split. If they have numbers of arrivals, these are 0, [`joins_split_rows`] holds, and no item
+    /// has several tasks.
     #[kernel(
         name = "spmm_vector",
         T = [f32], LANES = [8, 32], WIDTH = [1], PASSES = [2];
@@ -128,10 +151,20 @@ listed! {
         x: Dense<T>,
         y: DenseMut<T>,
         items: Items<SumOf<T>>,
-        _scaling: Scaling<SumOf<T>>,
+        scaling: Scaling<SumOf<T>>,
     ) {
-        // SAFETY: `reduce_rows` wants what this kernel wants.
-        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, StoreSums) };
+        // SAFETY: `reduce_rows` and `join_blocks` want what this kernel wants.
+        unsafe {
+            reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(&a, &x, &y, &items, StoreSums);
+            if const { LANES == JOINING_LANES } && items.arrivals.address() != 0 {
+                // A load takes four sums at most.
+                if const { WIDTH == 8 } {
+                    join_blocks::<T, 4>((&a, &y), (&items, &scaling));
+                } else {
+                    join_blocks::<T, WIDTH>((&a, &y), (&items, &scaling));
+                }
+            }
+        }
     }
 }
 
@@ -164,7 +197,7 @@ listed! {
         _scaling: Scaling<SumOf<T>>,
     ) {
         // SAFETY: `reduce_rows` wants what this kernel wants.
-        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, StoreSumsInAnyOrder) };
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(&a, &x, &y, &items, StoreSumsInAnyOrder) };
     }
 }
 
@@ -193,7 +226,7 @@ listed! {
         _scaling: Scaling<SumOf<T>>,
     ) {
         // SAFETY: `reduce_rows` wants what this kernel wants.
-        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, AddSums) };
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(&a, &x, &y, &items, AddSums) };
     }
 }
 
@@ -225,7 +258,7 @@ listed! {
         scaling: Scaling<SumOf<T>>,
     ) {
         // SAFETY: `reduce_rows` wants what this kernel wants.
-        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(a, x, y, items, scaling) };
+        unsafe { reduce_rows::<T, Total, _, LANES, WIDTH, PASSES>(&a, &x, &y, &items, scaling) };
     }
 }
 
@@ -254,7 +287,28 @@ listed! {
         scaling: Scaling<SumOf<T>>,
     ) {
         // SAFETY: `reduce_rows` wants what this kernel wants.
-        unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH, PASSES>(a, x, y, items, scaling) };
+        unsafe { reduce_rows::<T, Greatest, _, LANES, WIDTH, PASSES>(&a, &x, &y, &items, scaling) };
+    }
+}
+
+/// Joins the rows of which the block has stored the last part, with loads of `WIDTH` sums.
+///
+/// # Safety
+///
+/// The contract of [`vector`]. All threads of the block call it, once, after they have stored the block's parts.
+#[inline(always)]
+unsafe fn join_blocks<T: Operand, const WIDTH: usize>(
+    (a, y): (&Csr<SumOf<T>>, &DenseMut<T>),
+    (items, scaling): (&Items<SumOf<T>>, &Scaling<SumOf<T>>),
+) {
+    const TASKS: u32 = items_of_block(JOINING_LANES);
+    thread::sync_threads();
+    if thread::thread_idx_x() < WARP_SIZE {
+        let (groups, block) = (LaneGroups::new(y.cols, WIDTH as u32), thread::block_idx_x());
+        // SAFETY: all lanes of the first warp are here, and the barrier has followed the stores of the others.
+        unsafe {
+            split_rows::finish::<T, Total, WIDTH, TASKS>((a, y), (items, scaling), groups, block);
+        }
     }
 }
 
@@ -272,10 +326,10 @@ unsafe fn reduce_rows<
     const WIDTH: usize,
     const PASSES: usize,
 >(
-    a: Csr<SumOf<T>>,
-    x: Dense<T>,
-    y: DenseMut<T>,
-    items: Items<SumOf<T>>,
+    a: &Csr<SumOf<T>>,
+    x: &Dense<T>,
+    y: &DenseMut<T>,
+    items: &Items<SumOf<T>>,
     writer: E,
 ) {
     let tile_width = LANES * (WIDTH * PASSES) as u32;
@@ -288,10 +342,10 @@ unsafe fn reduce_rows<
         // SAFETY: `Run` wants what the kernels want, and all threads of the block have the same tiles.
         unsafe {
             let mut run = Run::<T, R, E, LANES, WIDTH, PASSES>::start(
-                &a,
-                &x,
-                &y,
-                &items,
+                a,
+                x,
+                y,
+                items,
                 &writer,
                 item,
                 first_feature,

@@ -3,6 +3,8 @@
 //! A *head* is a task's part of a row that began in an earlier task, a *tail* its part of a row that began in it and
 //! goes on. A row has the tail of the task in which it begins, and the heads of all tasks up to the one in which it
 //! ends. They are joined in this order, whoever does it: the result has the same bits in every run.
+//!
+//! The blocks of `vector` have several tasks each, and have joined the parts in them: there, a part is a block's.
 
 use super::lane_groups::{LaneGroups, join_groups};
 use crate::items::Items;
@@ -20,38 +22,44 @@ use warprow_kernels_matrix::{Csr, DenseMut};
 /// Parts that a lane reads together.
 const UNROLL: usize = 4;
 
-/// The index of a task's head.
+/// The index of the head of a task, or of a block.
 pub(in crate::product) fn head(task: u32) -> usize {
     2 * task as usize
 }
 
-/// The index of a task's tail.
+/// The index of its tail.
 pub(in crate::product) fn tail(task: u32) -> usize {
     2 * task as usize + 1
 }
 
-/// Joins the rows of which the task has stored the last part: a row that began before it, and one that goes on after
-/// it.
+/// Joins the rows of which the warp's task has stored the last part: a row that began before it, and one that goes on
+/// after it. The same for a block of `TASKS` tasks, of which one warp does it.
 ///
 /// # Safety
 ///
-/// The kernel's contract. All lanes of the warp call it, once, after they have stored the task's parts.
+/// The kernel's contract. No item has several tasks. All lanes of the warp call it, once, after the parts of the task
+/// are stored; those of a block's other warps, before a barrier.
 #[inline(always)]
-pub(in crate::product) unsafe fn finish<T: Operand, R: Reducer, const WIDTH: usize>(
+pub(in crate::product) unsafe fn finish<
+    T: Operand,
+    R: Reducer,
+    const WIDTH: usize,
+    const TASKS: u32,
+>(
     (a, y): (&Csr<T::Sum>, &DenseMut<T>),
     (items, scaling): (&Items<T::Sum>, &Scaling<T::Sum>),
     groups: LaneGroups,
-    task: u32,
+    of_warp: u32,
 ) {
     // Two rounds of one loop: half the code.
-    let mut boundary = task;
-    while boundary <= task + 1 {
+    let mut boundary = of_warp;
+    while boundary <= of_warp + 1 {
         thread::keep_rolled();
         // SAFETY: the task and the one after it have starts; the rest is this function's contract.
         unsafe {
-            if let Some(row) = SplitRow::at(a, items, boundary)
+            if let Some(row) = SplitRow::at::<T::Sum, TASKS>(a, items, boundary)
                 // A row that began before the task and goes on after it has one part in it.
-                && (boundary == task || row.first == task)
+                && (boundary == of_warp || row.first == of_warp)
                 && row.arrive(items)
             {
                 row.join::<T, R, WIDTH>(y, items, scaling, groups);
@@ -61,23 +69,32 @@ pub(in crate::product) unsafe fn finish<T: Operand, R: Reducer, const WIDTH: usi
     }
 }
 
-/// A row that is split between tasks.
+/// A row that is split between tasks, or between blocks.
 #[derive(Clone, Copy)]
 struct SplitRow {
     row: u32,
-    /// The tasks in which it begins and ends.
+    /// The tasks in which it begins and ends, or the blocks.
     first: u32,
     last: u32,
 }
 
 impl SplitRow {
-    /// The row inside which a task starts, if it does.
+    /// The row inside which a task starts, if it does; the same for a block of `TASKS` tasks.
     ///
     /// # Safety
     ///
-    /// `items` are tasks of A; `task` is one of them, or their number.
+    /// `items` are tasks of A; `task` is one of them, or their number; or the block is one of theirs, or the number of
+    /// blocks.
     #[inline(always)]
-    unsafe fn at<S: Element>(a: &Csr<S>, items: &Items<S>, task: u32) -> Option<Self> {
+    unsafe fn at<S: Element, const TASKS: u32>(
+        a: &Csr<S>,
+        items: &Items<S>,
+        task: u32,
+    ) -> Option<Self> {
+        let task = match TASKS {
+            1 => task,
+            _ => (task * TASKS).min(items.count),
+        };
         // SAFETY: the task has a start; the row is compared with the rows of A before it is used, and a row that is
         // split has steps in its first and its last task.
         unsafe {
@@ -94,8 +111,8 @@ impl SplitRow {
             let first_step = step_of(row, row_start - base);
             Some(Self {
                 row,
-                first: (first_step / u64::from(items.task_size.max(1))) as u32,
-                last: last_item(row_end - base, row, items),
+                first: (first_step / u64::from(items.task_size.max(1))) as u32 / TASKS,
+                last: last_item(row_end - base, row, items) / TASKS,
             })
         }
     }

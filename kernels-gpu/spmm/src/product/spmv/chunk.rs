@@ -76,9 +76,10 @@ impl Chunk {
         // SAFETY: the nonzeros are in the task, by the comparisons; a lane's first is a multiple of their number.
         unsafe {
             if self.is_whole() {
+                // A product reads them once for a feature; rows share the elements of X, which stay in the caches.
                 return LaneNonzeros {
-                    cols: a.col_idx.load4(first),
-                    values: a.values.load4(first),
+                    cols: a.col_idx.load_streaming(first),
+                    values: a.values.load_streaming(first),
                     marks: marks.load(word),
                 };
             }

@@ -64,6 +64,7 @@ macro_rules! word {
         impl Word for $word {
             load!(load_global(u64) = Global);
             load!(load_read_only(u64) = GlobalReadOnly);
+            load!(load_streaming(u64) = GlobalReadOnly);
             load!(load_shared(u32) = Shared);
             store!(store_global(u64) = Global);
             store!(store_streaming(u64) = Global);

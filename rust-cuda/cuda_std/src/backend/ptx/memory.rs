@@ -147,6 +147,10 @@ macro_rules! word {
                 load_read_only(u64: reg64) = "ld.global.nc", (pure, readonly, nostack),
                 $word, $suffix, $register: $carrier
             );
+            word_load!(
+                load_streaming(u64: reg64) = "ld.global.cs.nc", (pure, readonly, nostack),
+                $word, $suffix, $register: $carrier
+            );
             word_load!(load_shared(u32: reg32) = "ld.shared", (nostack), $word, $suffix, $register: $carrier);
             word_store!(store_global(u64: reg64) = "st.global", $word, $suffix, $register: $carrier);
             word_store!(store_streaming(u64: reg64) = "st.global.cs", $word, $suffix, $register: $carrier);
