@@ -6,12 +6,9 @@ use crate::csr::DeviceCsr;
 use crate::dense::{DenseOperand, DenseOperandMut};
 use crate::device::DeviceBuffer;
 use crate::operand::{OperandError, extent};
-use cuda_std::memory::Global;
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::ArrayView1;
 use std::sync::Arc;
-use warprow_kernels::gcn::aggregate::{
-    self, FEATURE_MULTIPLE, MAX_COLUMNS, MAX_FEATURES, NodeEpilogue, TILE,
-};
+use warprow_kernels::gcn::aggregate::{self, FEATURE_MULTIPLE, MAX_FEATURES, NodeEpilogue};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 
 /// The normalised adjacency matrix with the list of its rows.
@@ -44,22 +41,12 @@ pub fn padded_features(features: usize) -> usize {
     features.next_multiple_of(FEATURE_MULTIPLE as usize)
 }
 
-/// Whether the kernel can multiply by weights of so many columns.
-pub fn takes_columns(columns: usize) -> bool {
-    (1..=MAX_COLUMNS as usize).contains(&columns)
-}
-
 /// What follows the product for each node.
 #[derive(Clone, Copy, Debug)]
 pub struct Following<'a, T> {
-    /// Bias and ReLU of the product.
     pub bias: Option<ArrayView1<'a, T>>,
+    /// Whether negative elements become 0, after the bias is added.
     pub relu: bool,
-    /// The weights that the result is multiplied with.
-    pub weights: Option<ArrayView2<'a, T>>,
-    /// Bias and ReLU after the weights.
-    pub output_bias: Option<ArrayView1<'a, T>>,
-    pub output_relu: bool,
     /// Whether LogSoftmax is last.
     pub log_softmax: bool,
 }
@@ -69,9 +56,6 @@ impl<T> Following<'_, T> {
     pub const NOTHING: Self = Self {
         bias: None,
         relu: false,
-        weights: None,
-        output_bias: None,
-        output_relu: false,
         log_softmax: false,
     };
 }
@@ -82,13 +66,8 @@ pub struct Aggregation<T: GcnElement> {
     graph: Arc<ListedGraph<T>>,
     features: u32,
     columns: u32,
-    /// Rows of the weights: the features that are not padding.
-    weight_rows: u32,
     bias: DeviceBuffer<T>,
-    weights: Option<[DeviceBuffer<T>; 2]>,
-    tiles: u32,
     relu: bool,
-    output_relu: bool,
     log_softmax: bool,
 }
 
@@ -106,37 +85,16 @@ impl<T: GcnElement> Aggregation<T> {
         pads: bool,
     ) -> Result<Self, GcnError> {
         let device = graph.adjacency.device();
-        let columns = following
-            .weights
-            .map_or(features, |weights| weights.ncols());
-        let tiles = following
-            .weights
-            .map_or(0, |_| columns.div_ceil(TILE as usize));
-        let weights = |weights: ArrayView2<'_, T>| -> Result<_, GcnError> {
-            let bias = padded(following.output_bias, tiles * TILE as usize);
-            Ok([
-                device.upload(&packed(weights, tiles))?,
-                device.upload(&bias)?,
-            ])
-        };
+        let padded = padded_features(features);
+        let columns = if pads { padded } else { features };
+        let mut bias: Vec<T> = following.bias.iter().flatten().copied().collect();
+        bias.resize(MAX_FEATURES as usize, T::ZERO);
         Ok(Self {
             graph: Arc::clone(graph),
-            features: extent("the width of a layer", padded_features(features))?,
-            columns: extent(
-                "the width of a layer",
-                if pads {
-                    padded_features(columns)
-                } else {
-                    columns
-                },
-            )?,
-            weight_rows: extent("the width of a layer", features)?,
-            bias: device.upload(&padded(following.bias, MAX_FEATURES as usize))?,
-            weights: following.weights.map(weights).transpose()?,
-            // At most the tiles of `MAX_COLUMNS`.
-            tiles: tiles as u32,
+            features: extent("the width of a layer", padded)?,
+            columns: extent("the width of a layer", columns)?,
+            bias: device.upload(&bias)?,
             relu: following.relu,
-            output_relu: following.output_relu,
             log_softmax: following.log_softmax,
         })
     }
@@ -189,18 +147,9 @@ impl<T: GcnElement> Aggregation<T> {
             stride: y_rows.stride,
             data: y.slice_mut().mutable(),
         };
-        let [weights, output_bias] = match &self.weights {
-            Some(buffers) => buffers.each_ref().map(DeviceBuffer::read_only),
-            None => [Global::from_address(0); 2],
-        };
         let epilogue = NodeEpilogue {
             bias: self.bias.read_only(),
-            weights,
-            output_bias,
-            features: self.weight_rows,
             relu: self.relu.into(),
-            tiles: self.tiles,
-            output_relu: self.output_relu.into(),
             log_softmax: self.log_softmax.into(),
             in_vectors: (self.columns | y_rows.multiple())
                 .is_multiple_of(FEATURE_MULTIPLE)
@@ -209,24 +158,9 @@ impl<T: GcnElement> Aggregation<T> {
         rows.with(|list| {
             let arguments = (a, x, y, list, epilogue);
             // SAFETY: the operands have the shapes of their fields, checked above; `y` is borrowed mutably, so it
-            // overlaps no other. The list has the rows of this matrix, and the weights are packed for so many features
-            // and tiles.
+            // overlaps no other. The list has the rows of this matrix.
             unsafe { device.launch(&aggregate::aggregate::<T>(), config, arguments) }
         })?;
         Ok(())
     }
-}
-
-/// A bias with zeros up to `len` elements.
-fn padded<T: GcnElement>(bias: Option<ArrayView1<'_, T>>, len: usize) -> Vec<T> {
-    let mut padded: Vec<T> = bias.iter().flatten().copied().collect();
-    padded.resize(len, T::ZERO);
-    padded
-}
-
-/// Weights row by row, each with zeros up to so many tiles of columns.
-fn packed<T: GcnElement>(weights: ArrayView2<'_, T>, tiles: usize) -> Vec<T> {
-    let rows = weights.rows().into_iter();
-    rows.flat_map(|row| padded(Some(row), tiles * TILE as usize))
-        .collect()
 }

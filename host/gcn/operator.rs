@@ -25,7 +25,7 @@ pub enum OperatorKind {
     Activate,
     /// The last layer's bias, and LogSoftmax.
     LogSoftmax,
-    /// The product with A_hat, and what follows it for each node: bias and ReLU, the product with weights, LogSoftmax.
+    /// The product with A_hat, and what follows it for each node: bias, ReLU, LogSoftmax.
     Aggregate,
 }
 

@@ -2,9 +2,7 @@
 //! writes.
 
 use super::GcnError;
-use super::aggregation::{
-    Aggregation, Following, ListedGraph, padded_features, takes_columns, takes_features,
-};
+use super::aggregation::{Aggregation, Following, ListedGraph, padded_features, takes_features};
 use super::operator::Step;
 use super::{GcnElement, GcnLayer, GcnOptions};
 use crate::dense::{DenseOperand, DenseOperandMut};
@@ -262,31 +260,15 @@ fn with_zero_columns<T: GcnElement>(matrix: ArrayView2<'_, T>, columns: usize) -
 
 /// What an [`Aggregation`] does of the parts after its product, and how many of them that is.
 fn following_of<'a, T>(parts: &[Part<'a, T>]) -> (Following<'a, T>, usize) {
-    let mut following = Following::NOTHING;
-    for (count, part) in parts.iter().enumerate() {
-        match *part {
-            Part::Activate { bias, .. } if count == 0 => {
-                (following.bias, following.relu) = (bias, true);
-            }
-            Part::Gemm {
-                weights,
-                bias,
-                relu,
-                ..
-            } if following.weights.is_none() && takes_columns(weights.ncols()) => {
-                following.weights = Some(weights);
-                (following.output_bias, following.output_relu) = (bias, relu);
-            }
-            Part::LogSoftmax { bias, .. } => {
-                if following.weights.is_some() {
-                    following.output_bias = bias;
-                } else {
-                    following.bias = bias;
-                }
-                following.log_softmax = true;
-            }
-            _ => return (following, count),
-        }
-    }
-    (following, parts.len())
+    let (bias, relu, log_softmax) = match parts.first() {
+        Some(&Part::Activate { bias, .. }) => (bias, true, false),
+        Some(&Part::LogSoftmax { bias, .. }) => (bias, false, true),
+        _ => return (Following::NOTHING, 0),
+    };
+    let following = Following {
+        bias,
+        relu,
+        log_softmax,
+    };
+    (following, 1)
 }

@@ -20,7 +20,8 @@ fn every_entry_point_runs() {
     });
 }
 
-/// Two layers whose products with the graph do all that follows them: rows of a block, of warps and of four lanes.
+/// Three layers whose products with the graph do all that follows them: ReLU, nothing and LogSoftmax, for rows of a
+/// block, of warps and of four lanes.
 fn aggregation<T: GcnElement>(device: &Device) {
     const NODES: u32 = 1100;
     let lengths = |row: u32| match row {
@@ -35,7 +36,7 @@ fn aggregation<T: GcnElement>(device: &Device) {
         graph.add_triplet(row as usize, column as usize, T::from_f64(1.0))
     });
     let graph: sprs::CsMatI<T, u32, u32> = graph.to_csr();
-    let layers = [(9, 6, 1), (6, 19, 3)].map(|(inputs, outputs, seed)| GcnLayer {
+    let layers = [(9, 6, 1), (6, 19, 3), (19, 5, 7)].map(|(inputs, outputs, seed)| GcnLayer {
         weights: generate::dense::<T>(inputs, outputs, seed).unwrap(),
         bias: Some(
             generate::dense(1, outputs, seed + 1)

@@ -3,6 +3,7 @@
 use crate::{assert_close, every_device_agrees, layer, network, weighted};
 use sprs::CsMatI;
 use support::devices;
+use warprow::device::DeviceProfile;
 use warprow::gcn::{GcnElement, OperatorKind};
 use warprow::{Device, Gcn, GcnOptions, RowOrder, generate};
 
@@ -34,20 +35,16 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     assert_eq!(
         operators([20, 8, 5], GcnOptions::default()),
         (
-            vec![Gemm, Aggregate, Aggregate],
-            vec![(20, 8), (8, 8), (8, 5)]
+            vec![Gemm, Aggregate, Gemm, Aggregate],
+            vec![(20, 8), (8, 8), (8, 8), (8, 5)]
         )
     );
     assert_eq!(
         operators([20, 7, 64], GcnOptions::default()),
         (
-            vec![Gemm, Aggregate, Aggregate],
-            vec![(20, 8), (8, 8), (8, 64)]
+            vec![Gemm, Aggregate, Aggregate, Gemm, LogSoftmax],
+            vec![(20, 8), (8, 8), (8, 7), (7, 64), (64, 64)]
         )
-    );
-    assert_eq!(
-        kinds([20, 7, 65]),
-        [Gemm, Aggregate, Aggregate, Gemm, LogSoftmax]
     );
     assert_eq!(kinds([5, 20, 30]), [Spmm, Gemm, Spmm, Gemm, LogSoftmax]);
     assert_eq!(kinds([5, 20, 3]), [Spmm, Gemm, Gemm, Aggregate]);
@@ -59,7 +56,6 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
         &[7, 7, 7, 7],
         &[1, 1],
         &[20, 7, 61],
-        &[20, 7, 65],
         &[5, 20, 3],
         &[17, 16, 3, 15, 16, 40],
     ] {
@@ -70,6 +66,33 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
             let x = generate::dense::<f32>(60, widths[0], 9).unwrap();
             every_device_agrees(&graph, x.view(), &layers, 1e-5);
         }
+    }
+}
+
+#[test]
+fn products_that_do_not_fit_the_l2_cache_keep_their_operators_apart() {
+    use OperatorKind::{Activate, Aggregate, Gemm, LogSoftmax, Spmm};
+    let graph = weighted::<f32>(60, 300);
+    let x = generate::dense::<f32>(60, 20, 9).unwrap();
+    let layers = [layer(20, 7, true, 1), layer(7, 5, true, 3)];
+    let wanted = network(&graph, x.view(), &layers);
+    // Both products read 60 rows of 8 features.
+    let bytes = 60 * 8 * 4;
+    for (l2_bytes, kinds) in [
+        (bytes, &[Gemm, Aggregate, Gemm, Aggregate][..]),
+        (
+            bytes - 1,
+            &[Gemm, Spmm, Activate, Gemm, Spmm, LogSoftmax][..],
+        ),
+    ] {
+        let mut profile = DeviceProfile::h200();
+        profile.hardware.l2_bytes = l2_bytes;
+        let device = Device::emulator_of(&profile, Default::default());
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+        let operators = gcn.operators().map(|operator| operator.kind);
+        assert_eq!(operators.collect::<Vec<_>>(), kinds, "{l2_bytes} bytes");
+        let y = gcn.classify(x.view()).unwrap();
+        assert_close(&y, &wanted, 1e-5, &gcn.to_string());
     }
 }
 

@@ -1,11 +1,11 @@
-//! What follows the sums of a row in [`aggregate`](super::aggregate): bias, weights, ReLU, LogSoftmax, and the store.
+//! What follows the sums of a row in [`aggregate`](super::aggregate): bias, ReLU, LogSoftmax, and the store.
 
-use super::{LANES, MAX_TILES, TILE, WIDTH};
+use super::{LANES, WIDTH};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 use warprow_kernels_log_softmax::ExpLn;
-use warprow_kernels_matrix::{DenseMut, Operand, unroll};
+use warprow_kernels_matrix::{DenseMut, unroll};
 
 /// What follows the sums of a row.
 #[repr(C)]
@@ -13,19 +13,8 @@ use warprow_kernels_matrix::{DenseMut, Operand, unroll};
 pub struct NodeEpilogue<T> {
     /// Added to the sums; [`MAX_FEATURES`](super::MAX_FEATURES) elements.
     pub bias: Global<T>,
-    /// The weights: for each feature and tile of columns [`TILE`] elements, with zeros past the last column. Not read
-    /// if there are no tiles.
-    pub weights: Global<T>,
-    /// Added to the product with the weights; a [`TILE`] for each tile. Not read if there are no tiles.
-    pub output_bias: Global<T>,
-    /// Rows of the weights. X may have further columns, up to a multiple of 4.
-    pub features: u32,
     /// Whether negative sums become 0, after the bias is added: 0 or 1. A NaN stays.
     pub relu: u32,
-    /// Tiles of the weights, at most 4; 0 if there are none.
-    pub tiles: u32,
-    /// The same as `relu` for the product with the weights.
-    pub output_relu: u32,
     /// Whether LogSoftmax is applied at the end: 0 or 1.
     pub log_softmax: u32,
     /// Whether all rows of Y start at a multiple of 16 bytes and of four elements, and have a multiple of four: 0 or 1.
@@ -40,38 +29,23 @@ impl<T> Clone for NodeEpilogue<T> {
 
 impl<T> Copy for NodeEpilogue<T> {}
 
-/// The vectors of a lane: one for each tile.
-type Vectors<T> = [[T; WIDTH]; MAX_TILES];
-
 /// Applies the epilogue to a row's sums and writes the row, if `writes`.
 ///
 /// # Safety
 ///
 /// The kernel's contract; all lanes of the warp call it.
 #[inline(always)]
-pub(super) unsafe fn finish<T: Operand<Sum = T> + ExpLn>(
+pub(super) unsafe fn finish<T: ExpLn>(
     sums: [T; WIDTH],
     epilogue: &NodeEpilogue<T>,
     y: &DenseMut<T>,
     (row, writes): (u32, bool),
 ) {
-    let part = warp::lane_id() % LANES;
-    let feature = part as usize * WIDTH;
-    // SAFETY: a bias has `MAX_FEATURES` elements, or a tile for each tile.
+    let feature = warp::lane_id() as usize % LANES as usize * WIDTH;
+    // SAFETY: a bias has `MAX_FEATURES` elements; the row is Y's, and its columns are checked.
     unsafe {
-        let sums = with_bias(sums, epilogue.bias.load_array(feature), epilogue.relu != 0);
-        let mut results = [[T::ZERO; WIDTH]; MAX_TILES];
-        if epilogue.tiles == 0 {
-            results[0] = sums;
-        } else {
-            results = multiply(sums, epilogue);
-            unroll!(tile in 0..4 {
-                if (tile as u32) < epilogue.tiles {
-                    let bias = epilogue.output_bias.load_array(tile * TILE as usize + feature);
-                    results[tile] = with_bias(results[tile], bias, epilogue.output_relu != 0);
-                }
-            });
-        }
+        let bias = epilogue.bias.load_array(feature);
+        let mut results = with_bias(sums, bias, epilogue.relu != 0);
         if epilogue.log_softmax != 0 {
             results = log_softmax(results, y.cols);
         }
@@ -79,20 +53,17 @@ pub(super) unsafe fn finish<T: Operand<Sum = T> + ExpLn>(
             return;
         }
         let row = y.data.offset(row as usize * y.stride as usize);
-        unroll!(tile in 0..4 {
-            let column = tile * TILE as usize + feature;
-            if epilogue.in_vectors != 0 {
-                if column < y.cols as usize {
-                    row.store_array(column, results[tile]);
-                }
-            } else {
-                unroll!(k in 0..4 {
-                    if column + k < y.cols as usize {
-                        row.store(column + k, results[tile][k]);
-                    }
-                });
+        if epilogue.in_vectors != 0 {
+            if feature < y.cols as usize {
+                row.store_array(feature, results);
             }
-        });
+        } else {
+            unroll!(k in 0..4 {
+                if feature + k < y.cols as usize {
+                    row.store(feature + k, results[k]);
+                }
+            });
+        }
     }
 }
 
@@ -105,51 +76,16 @@ fn with_bias<T: Real>(elements: [T; WIDTH], bias: [T; WIDTH], relu: bool) -> [T;
     })
 }
 
-/// The product of a row, of which each of the four lanes has four features, with the weights.
-///
-/// # Safety
-///
-/// The kernel's contract; all lanes of the warp call it.
+/// LogSoftmax of a row of `columns` columns, of which each of the four lanes has four.
 #[inline(always)]
-unsafe fn multiply<T: Real + Operand<Sum = T>>(
-    row: [T; WIDTH],
-    epilogue: &NodeEpilogue<T>,
-) -> Vectors<T> {
-    let (features, tiles) = (epilogue.features, epilogue.tiles);
-    let mut products = [[T::ZERO; WIDTH]; MAX_TILES];
-    let mut lane = 0;
-    let mut weights = epilogue
-        .weights
-        .offset(warp::lane_id() as usize % LANES as usize * WIDTH);
-    while lane * (WIDTH as u32) < features {
-        unroll!(k in 0..4 {
-            let element = warp::shfl_idx(FULL_MASK, row[k], lane, LANES);
-            unroll!(tile in 0..4 {
-                if (tile as u32) < tiles && lane * (WIDTH as u32) + (k as u32) < features {
-                    // SAFETY: there is a tile of weights for each feature below `features`, and each tile.
-                    let weights: [T; WIDTH] = unsafe { weights.load_array(tile * TILE as usize) };
-                    products[tile] = array::from_fn(|j| element.mul_add(weights[j], products[tile][j]));
-                }
-            });
-            weights = weights.offset((tiles * TILE) as usize);
-        });
-        lane += 1;
-    }
-    products
-}
-
-/// LogSoftmax of a row of `columns` columns.
-#[inline(always)]
-fn log_softmax<T: ExpLn>(row: Vectors<T>, columns: u32) -> Vectors<T> {
+fn log_softmax<T: ExpLn>(row: [T; WIDTH], columns: u32) -> [T; WIDTH] {
     let feature = warp::lane_id() % LANES * WIDTH as u32;
-    let is_there = |tile: usize, k: usize| tile as u32 * TILE + feature + (k as u32) < columns;
+    let is_there = |k: usize| feature + (k as u32) < columns;
     let mut max = T::NEG_INFINITY;
-    unroll!(tile in 0..4 {
-        unroll!(k in 0..4 {
-            if is_there(tile, k) && row[tile][k] > max {
-                max = row[tile][k];
-            }
-        });
+    unroll!(k in 0..4 {
+        if is_there(k) && row[k] > max {
+            max = row[k];
+        }
     });
     let mut distance = LANES / 2;
     while distance > 0 {
@@ -159,16 +95,11 @@ fn log_softmax<T: ExpLn>(row: Vectors<T>, columns: u32) -> Vectors<T> {
         }
         distance /= 2;
     }
-    let mut row = row;
+    let row = row.map(|element| element - max);
     let mut sum = T::ZERO;
-    unroll!(tile in 0..4 {
-        if (tile as u32) * TILE < columns {
-            unroll!(k in 0..4 {
-                row[tile][k] = row[tile][k] - max;
-                if is_there(tile, k) {
-                    sum += row[tile][k].exp();
-                }
-            });
+    unroll!(k in 0..4 {
+        if is_there(k) {
+            sum += row[k].exp();
         }
     });
     let mut distance = LANES / 2;
@@ -177,5 +108,5 @@ fn log_softmax<T: ExpLn>(row: Vectors<T>, columns: u32) -> Vectors<T> {
         distance /= 2;
     }
     let logarithm = sum.ln();
-    row.map(|vector| vector.map(|element| element - logarithm))
+    row.map(|element| element - logarithm)
 }
