@@ -1,5 +1,6 @@
 //! What the benches share: options, timing, peers' libraries, and the file of results.
 
+pub mod by_rows;
 pub mod cuda_library;
 pub mod cusparse;
 pub mod driver_release;

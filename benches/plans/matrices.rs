@@ -1,7 +1,7 @@
 //! The matrices, and the split into those for fitting and those for validation. Both kinds and sizes differ between
 //! the sets. The split was made before any of them was measured.
 
-use super::communities::{constant_rows, grid, power_law};
+use crate::harness::by_rows::{constant_rows, grid, power_law};
 use clap::ValueEnum;
 use serde::Serialize;
 use sprs::CsMatI;

@@ -12,7 +12,6 @@
 //! Elements are f32. Products are not verified here; the bench `spmm` does that.
 
 mod candidates;
-mod communities;
 mod matrices;
 pub mod measured_rates;
 mod once;

@@ -1,5 +1,6 @@
 //! The matrices.
 
+use crate::harness::by_rows::{band_with_holes, constant_rows, cube, grid, power_law};
 use sprs::CsMatI;
 use warprow::generate::{self, Communities, GenerateError};
 use warprow::matrix_market::parse_matrix_market;
@@ -14,7 +15,7 @@ pub struct Case {
     pub kind: Kind,
     /// Rows and columns.
     pub rows: u32,
-    /// Nonzeros; of bands and blocks, those of a row.
+    /// Nonzeros; of bands, blocks and power laws, and of rows of one length, those of a row.
     pub nonzeros: u32,
 }
 
@@ -43,6 +44,18 @@ pub enum Kind {
     LongRow(u32),
     /// The dependencies of Debian's packages.
     Packages,
+    /// Communities whose sizes, and rows whose lengths follow power laws.
+    PowerLaw,
+    /// The same, numbered at random.
+    PowerLawShuffled,
+    /// At random within a band that reaches that many columns to both sides.
+    BandWithHoles(u32),
+    /// Points of a square, each with its 4 neighbours.
+    Grid,
+    /// Points of a cube, each with its 6 neighbours.
+    Cube,
+    /// Rows of one length, in that many columns.
+    ConstantRows(u32),
 }
 
 const fn case(name: &'static str, kind: Kind, rows: u32, nonzeros: u32) -> Case {
@@ -80,6 +93,22 @@ pub const CASES: &[Case] = &[
     case("packages", Kind::Packages, 0, 0),
 ];
 
+/// The generated matrices to which nothing was tuned, stated before they were measured. With a real one from a file,
+/// `words_packages`, they are twelve.
+pub const VALIDATION: &[Case] = &[
+    case("rmat45_500k", Kind::Rmat45, 500_000, 5_000_000),
+    case("rmat45_2m_6m", Kind::Rmat45, 2_000_000, 6_000_000),
+    case("uniform_3m_2", Kind::Uniform, 3_000_000, 6_000_000),
+    case("uniform_800k_5", Kind::Uniform, 800_000, 4_000_000),
+    case("uniform_400k_12", Kind::Uniform, 400_000, 4_800_000),
+    case("power_law_300k_13", Kind::PowerLaw, 300_000, 13),
+    case("power_law_60k_50", Kind::PowerLawShuffled, 60_000, 50),
+    case("band_400k_30", Kind::BandWithHoles(400), 400_000, 30),
+    case("grid_1500", Kind::Grid, 1_500 * 1_500, 5),
+    case("cube_120", Kind::Cube, 120 * 120 * 120, 7),
+    case("rows_of_400_12k", Kind::ConstantRows(100_000), 12_000, 400),
+];
+
 const PACKAGES: (&str, &[u8]) = (
     "data/debian-bookworm-depends.mtx.gz",
     include_bytes!("../data/debian-bookworm-depends.mtx.gz"),
@@ -88,7 +117,8 @@ const PACKAGES: (&str, &[u8]) = (
 impl Case {
     /// The matrix of that name.
     pub fn named(name: &str) -> Option<Self> {
-        CASES.iter().copied().find(|case| case.name == name)
+        let mut all = CASES.iter().chain(VALIDATION).copied();
+        all.find(|case| case.name == name)
     }
 
     /// The word for the distribution in the results.
@@ -105,6 +135,12 @@ impl Case {
             Kind::CommunitiesShuffled => "communities_shuffled",
             Kind::LongRow(_) => "long_row",
             Kind::Packages => "packages",
+            Kind::PowerLaw => "power_law",
+            Kind::PowerLawShuffled => "power_law_shuffled",
+            Kind::BandWithHoles(_) => "band_with_holes",
+            Kind::Grid => "grid",
+            Kind::Cube => "cube",
+            Kind::ConstantRows(_) => "constant_rows",
         }
     }
 
@@ -136,6 +172,12 @@ impl Case {
             }
             Kind::LongRow(length) => long_row(rows, nonzeros, length, seed)?,
             Kind::Packages => parse_matrix_market(PACKAGES.1, PACKAGES.0)?,
+            Kind::PowerLaw => power_law(rows, nonzeros, false, seed),
+            Kind::PowerLawShuffled => power_law(rows, nonzeros, true, seed),
+            Kind::BandWithHoles(reach) => band_with_holes(rows, reach, nonzeros, seed),
+            Kind::Grid => grid(rows.isqrt(), seed),
+            Kind::Cube => cube(f64::from(rows).cbrt().round() as u32, seed),
+            Kind::ConstantRows(columns) => constant_rows((rows, columns), nonzeros, seed),
         })
     }
 }
@@ -213,6 +255,13 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_of_one_matrix_in_both_tables() {
+        for case in VALIDATION {
+            assert_eq!(Case::named(case.name), Some(*case));
+        }
+    }
+
+    #[test]
     fn every_kind_generates_a_matrix_of_its_size() {
         let small = |kind, rows, nonzeros| {
             let a = case("", kind, rows, nonzeros).generate::<f32>(1).unwrap();
@@ -240,6 +289,20 @@ mod tests {
                 .nnz(),
             40
         );
+        assert_eq!(small(Kind::Grid, 25, 5).outer_view(12).unwrap().nnz(), 5);
+        assert_eq!(small(Kind::Cube, 27, 7).outer_view(13).unwrap().nnz(), 7);
+        for kind in [
+            Kind::PowerLaw,
+            Kind::PowerLawShuffled,
+            Kind::BandWithHoles(30),
+            Kind::ConstantRows(500),
+        ] {
+            let longest = small(kind, 500, 9)
+                .outer_iterator()
+                .map(|row| row.nnz())
+                .max();
+            assert!(longest >= Some(8), "{kind:?}");
+        }
         assert!(
             Case::named("packages")
                 .unwrap()

@@ -3,7 +3,7 @@
 use crate::harness::cusparse::CusparseOptions;
 use crate::harness::named::{self, ALL};
 use crate::harness::run_options::RunOptions;
-use crate::spgemm::cases::{CASES, Case};
+use crate::spgemm::cases::{CASES, Case, VALIDATION};
 use crate::spgemm::input::Input;
 use anyhow::{Context, bail};
 use clap::builder::TypedValueParser;
@@ -14,7 +14,8 @@ use warprow::spgemm::BinLimits;
 #[derive(Clone, Debug, clap::Parser)]
 #[command(bin_name = "cargo bench -p warprow-benches --bench spgemm --")]
 pub struct Options {
-    /// Matrices, or `all` but `small` [default: all on a GPU, `small` on the emulator]
+    /// Matrices; `all` but `small` and those of `validation`; or `validation` [default: all on a GPU, `small` on the
+    /// emulator]
     #[arg(long = "matrix", value_name = "NAME", value_delimiter = ',', value_parser = matrix_names())]
     matrices: Vec<String>,
 
@@ -103,8 +104,11 @@ impl Options {
             let wanted = |case: &&Case| (case.name == "small") == (on_emulator && !is_all);
             CASES.iter().filter(wanted).copied().collect()
         } else {
-            let named = |name: &String| Case::named(name).expect("names are those of the table");
-            self.matrices.iter().map(named).collect()
+            let named = |name: &String| match &**name {
+                VALIDATION_SET => VALIDATION.to_vec(),
+                name => vec![Case::named(name).expect("names are those of the tables")],
+            };
+            self.matrices.iter().flat_map(named).collect()
         };
         let files = self.files.iter().cloned().map(Input::File);
         cases.into_iter().map(Input::Case).chain(files).collect()
@@ -147,8 +151,13 @@ impl Options {
     }
 }
 
+/// The value that stands for the matrices to which nothing was tuned.
+const VALIDATION_SET: &str = "validation";
+
 fn matrix_names() -> impl TypedValueParser<Value = String> {
-    named::or_all(CASES.iter().map(|case| case.name))
+    let of_validation = VALIDATION.iter().filter(|case| !CASES.contains(case));
+    let names = CASES.iter().chain(of_validation).map(|case| case.name);
+    named::or_all(names.chain([VALIDATION_SET]))
 }
 
 #[cfg(test)]
@@ -202,6 +211,8 @@ mod tests {
             ["small", "a"]
         );
         assert_eq!(names(&[]), ["small"]);
+        let validation = names(&["--matrix", "validation,small"]);
+        assert_eq!(validation.len(), VALIDATION.len() + 1);
         let all = names(&["--matrix", "all", "--file", "a.mtx"]);
         assert_eq!(all.len(), CASES.len());
         assert_eq!(

@@ -156,8 +156,11 @@ pub fn verify_spgemm<T: Scalar>(
         Some((narrow, columns)) => (narrow.view(), Some(&columns[..])),
         None => (b, None),
     };
+    // Each share of the rows has an accumulator of all columns, so there are few shares.
+    let share = a.rows().div_ceil(2 * rayon::current_num_threads()).max(1);
     (0..a.rows())
         .into_par_iter()
+        .with_min_len(share)
         .map_init(
             || Accumulator::new(b.cols()),
             |accumulator, row| {

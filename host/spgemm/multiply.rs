@@ -10,6 +10,7 @@ use super::products::operands::check_operands;
 use super::symbolic::{Phase, SymbolicProduct};
 use crate::csr::DeviceCsr;
 use crate::operand::OperandError;
+use cuda_std::memory::Global;
 use warprow_kernels::spgemm::Factors;
 use warprow_kernels::spgemm::numeric::copy;
 use warprow_kernels::spgemm::products::bins::SymbolicValues;
@@ -76,21 +77,29 @@ pub fn multiply<T: SpgemmElement>(
         None => phase.launch_sorted_rows(&fork)?,
     }
     fork.join()?;
+    // What the launches so far have read makes room for C. Few rows, if any, are sorted in the numeric phase.
+    factors.pairs = Global::from_address(0);
+    drop(pairs);
+    phase.free_lists()?;
     let known = match sorted_values {
         Some(_) => SymbolicValues::SHORT_ROWS,
         None => SymbolicValues::NONE,
     };
     let sizes = phase.count_entries(known)?;
-    let lists = phase.numeric_lists(&sizes)?;
-    let mut col_idx = device.uninitialized::<u32>(sizes.entries as usize)?;
-    let mut values = device.uninitialized::<T>(sizes.entries as usize)?;
+    let entries = sizes.entries;
+    let lists = phase.numeric_lists(sizes)?;
+    if lists.is_empty() {
+        phase.free_work()?;
+    }
+    let mut col_idx = device.uninitialized::<u32>(entries as usize)?;
+    let mut values = device.uninitialized::<T>(entries as usize)?;
     let pattern = phase.staged_pattern(&mut col_idx);
     let operands = phase.operands();
     let numeric = Numeric::new(lists, bin_limits);
     numeric.clear(operands, pattern, values.as_mut_slice())?;
     let fork = device.fork();
     if let Some(sorted_values) = &sorted_values
-        && sizes.entries > 0
+        && entries > 0
     {
         let staged = copy::StagedRows {
             starts: phase.starts.read_only(),
@@ -109,7 +118,7 @@ pub fn multiply<T: SpgemmElement>(
         );
         let config = copy::launch_rows(operands.a.rows);
         // SAFETY: the kernels before have staged each row's columns from its start on, and the values that are known;
-        // there is room for all entries.
+        // there is room for all entries. The kernel does not read the extents, which may be freed.
         unsafe { fork.launch(&copy::copy_rows::<T>(), config, arguments)? };
     }
     let (work, values_there) = (phase.work(), values.as_mut_slice());

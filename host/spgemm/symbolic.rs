@@ -45,9 +45,10 @@ pub(super) fn structure(mut phase: Phase<'_>) -> Result<(SymbolicProduct, RowLis
     phase.launch_sorted_rows(&fork)?;
     fork.join()?;
     let sizes = phase.count_entries(SymbolicValues::NONE)?;
-    let lists = phase.numeric_lists(&sizes)?;
-    let mut col_idx = a.device.uninitialized::<u32>(sizes.entries as usize)?;
-    if sizes.entries > 0 {
+    let entries = sizes.entries;
+    let lists = phase.numeric_lists(sizes)?;
+    let mut col_idx = a.device.uninitialized::<u32>(entries as usize)?;
+    if entries > 0 {
         let arguments = (
             phase.operands(),
             phase.words.read_only(),
@@ -56,7 +57,7 @@ pub(super) fn structure(mut phase: Phase<'_>) -> Result<(SymbolicProduct, RowLis
             phase.row_ptr.read_only(),
             col_idx.mutable(),
         );
-        let config = copy_columns::launch(sizes.entries);
+        let config = copy_columns::launch(entries);
         // SAFETY: the kernels before have staged each row's columns from its start on; there is room for all entries.
         unsafe {
             a.device
@@ -206,22 +207,27 @@ impl<'a> Phase<'a> {
         })
     }
 
+    /// Frees the lists of the phase's rows, after its last launch.
+    pub fn free_lists(&mut self) -> Result<(), OperandError> {
+        self.lists.free_items(&self.a.device)
+    }
+
+    /// Frees the work of the rows and the extents of B, if no kernel of the numeric phase has rows.
+    pub fn free_work(&mut self) -> Result<(), OperandError> {
+        self.work = self.a.device.uninitialized(0)?;
+        self.extents = self.a.device.uninitialized(0)?;
+        Ok(())
+    }
+
     /// The rows by the kernel of the numeric phase that takes them.
-    pub fn numeric_lists(&mut self, sizes: &EntryCounts) -> Result<RowLists, OperandError> {
+    pub fn numeric_lists(&mut self, sizes: EntryCounts) -> Result<RowLists, OperandError> {
         let counts = Global::from_address(self.counters.bins(PhaseName::Numeric).address());
         let (device, rows, cursors) = (
             &self.a.device,
             self.a.rows,
             self.counters.cursors(PhaseName::Numeric),
         );
-        RowLists::of_counted(
-            device,
-            rows,
-            &sizes.words,
-            sizes.bins.clone(),
-            counts,
-            cursors,
-        )
+        RowLists::of_counted(device, rows, &sizes.words, sizes.bins, counts, cursors)
     }
 
     /// The pattern of C for numeric kernels that read the staged columns and write them to `col_idx`.

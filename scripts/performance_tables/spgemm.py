@@ -1,4 +1,6 @@
-"""The tables of SpGEMM: spgemm.jsonl and the counters."""
+"""The tables of SpGEMM: spgemm.jsonl, the validation set and the counters."""
+
+import math
 
 from performance_tables.results import OURS, distinct, grouped, least, measured, profiled, prose, read, table, time
 
@@ -17,6 +19,7 @@ HEAD = [
 ]
 REUSE = "cusparse_reuse"
 DEFAULT = "cusparse_default"
+BEFORE = "warprow_before"
 
 
 def products(folder):
@@ -72,6 +75,41 @@ def products(folder):
     ) + "[Results]({folder}/spgemm.jsonl).\n"
 
 
+def validation(folder):
+    """The matrices to which nothing was tuned: the kernels before the last changes beside the present ones."""
+    results = read(folder / "spgemm_validation.jsonl", "graph", "product", "impl")
+    rows, gains = [], []
+    for (graph, product), case in grouped(results, "graph", "product").items():
+        ours, before, peer = case.get(OURS), case.get(BEFORE), least(case, "cusparse")
+        if not time(ours) or not time(before):
+            continue
+        gains.append(before["ms"] / ours["ms"])
+        rows.append(
+            [
+                f"{graph}, {product}",
+                f"{ours['products']:.2e}",
+                f"{ours['entries']:.2e}",
+                f"{before['ms']:.2f}",
+                f"{ours['ms']:.2f}",
+                f"{gains[-1]:.2f}",
+                f"{peer / ours['ms']:.2f}" if peer else "",
+                *beside_cusparse(ours, case)[1:],
+            ]
+        )
+    text = ""
+    if gains:
+        mean = math.exp(sum(map(math.log, gains)) / len(gains))
+        text = prose(
+            f"In the geometric mean of {len(gains)} products, the present kernels are {mean:.2f} times as fast as those",
+            "of 2026-11-24.",
+        )
+    head = ["matrix", "products", "entries of C", "ms on 2026-11-24", "ms", "times as fast"]
+    text += "\n" + table([*head, "times as fast as cuSPARSE", *HEAD[-2:]], rows)
+    return text + prose(
+        "Both kernels in one run.", measured(results, ("cusparse", "cuSPARSE"))
+    ) + "[Results]({folder}/spgemm_validation.jsonl).\n"
+
+
 def beside_cusparse(ours, case):
     """The values alone by SpGEMMreuse, our peak of device memory, and its ratio to that of cuSPARSE's default."""
     reuse, default = case.get(REUSE), case.get(DEFAULT)
@@ -97,4 +135,4 @@ def counters(folder):
     return text + profiled(results) + "\n[All counters]({folder}/spgemm_counters.jsonl).\n"
 
 
-SECTIONS = {"spgemm": products, "spgemm_counters": counters}
+SECTIONS = {"spgemm": products, "spgemm_validation": validation, "spgemm_counters": counters}

@@ -55,6 +55,31 @@ fn rows_of_every_number_of_products_around_a_table_are_exact() {
 }
 
 #[test]
+fn wide_rows_with_full_words_single_bits_and_gaps_are_exact() {
+    // Rows of 720 to 5000 products in 70,000 columns: runs of neighbours, the first bits of words, and columns anywhere.
+    // A ninth of the rows of B is empty, and the last row of C has columns at both ends alone.
+    let b: Vec<Vec<u32>> = (0..300_u32)
+        .map(|k| {
+            let columns = (0..30).map(|j| match j {
+                _ if k % 3 == 0 => k % 2 * 69_000 + j,
+                0..10 => k * 231 + j,
+                10..20 => 32 * (k * j % 2_000),
+                _ => (k * 7_919 + j * 104_729) % 70_000,
+            });
+            columns.filter(|_| k % 9 != 0).collect()
+        })
+        .map(sorted)
+        .collect();
+    let mut a: Vec<Vec<u32>> = [24_u32, 31, 32, 33, 64, 170]
+        .into_iter()
+        .map(|length| (0..length).map(|k| (k * 300 / length) | 1).collect())
+        .map(sorted)
+        .collect();
+    a.push((0..300).filter(|k| k % 3 == 0).collect());
+    assert_exact(&whole(&a, 300), &whole(&b, 70_001));
+}
+
+#[test]
 fn one_very_long_row_among_short_ones_is_exact() {
     let n = 3000_u32;
     let mut a: Vec<Vec<u32>> = (0..20_u32)

@@ -77,6 +77,17 @@ impl RowLists {
         Self { counts, list }
     }
 
+    /// Frees the items; their counts stay.
+    pub fn free_items(&mut self, device: &Device) -> Result<(), OperandError> {
+        self.list = device.uninitialized(0)?;
+        Ok(())
+    }
+
+    /// Whether no bin but the first, of which nothing is launched, has items.
+    pub fn is_empty(&self) -> bool {
+        self.count_of(1..BINS) == 0
+    }
+
     /// How many items a bin has.
     pub fn count(&self, bin: u32) -> u32 {
         self.counts[bin as usize]
