@@ -74,6 +74,23 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
 }
 
 #[test]
+fn a_product_in_f64_of_few_columns_is_shallow_unless_w_fills_a_narrow_tile() {
+    let device = Device::emulator(Default::default());
+    let chosen = |depth, cols| {
+        let w = generate::dense::<f64>(depth, cols, 1).unwrap();
+        let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default());
+        gemm.unwrap().kernel()
+    };
+    for cols in [1, 7, 17, 95, 129] {
+        assert_eq!(chosen(8, cols), GemmKernel::Shallow, "{cols} columns");
+        assert_ne!(chosen(9, cols), GemmKernel::Shallow, "{cols} columns");
+    }
+    for cols in [8, 16] {
+        assert_ne!(chosen(1, cols), GemmKernel::Shallow, "{cols} columns");
+    }
+}
+
+#[test]
 fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
     let device = Device::emulator(Default::default());
     // It cannot be split.
