@@ -71,6 +71,8 @@ impl<E: SpmmElement> Spmm<E> {
                 options.features.unwrap_or(TYPICAL_FEW_FEATURES),
                 options.reduction,
             ),
+            refine: options.tuning.join_tasks == Some(true)
+                || (choices.search().as_ref()).is_none_or(Search::has_counted),
         };
         let original_row = rows_in_order.original();
         let (a, narrow) = if choices.has_narrow_runs(options) {

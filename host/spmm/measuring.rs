@@ -9,14 +9,12 @@ use super::building::OrderedMatrix;
 use super::error::SpmmError;
 use super::measurements::{Measurements, SpmmMeasurement};
 use super::options::{SpmmElement, SpmmOptions, SpmmTuning};
+use super::plan::search::MAX_PREDICTED;
 use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer, DeviceError};
 use crate::operand::{OperandError, buffer_len, elements};
 use std::time::Duration;
 use warprow_kernels::spmm::{ItemKind, SpmmKernel};
-
-/// Candidates with more than this multiple of the least predicted time are not timed.
-const MAX_PREDICTED: f64 = 2.0;
 
 /// Candidates within this multiple of the fastest one's time are timed with other sizes of tasks, two at most.
 const MAX_OF_SIZED: f64 = 1.15;
@@ -33,11 +31,11 @@ const JOINED_SIZES: [u32; 2] = [64, 128];
 /// Time of work before the first candidate is timed, as a GPU that idles runs slower at first, and before each further
 /// one.
 const FIRST_WARM_UP: Duration = Duration::from_millis(5);
-const WARM_UP: Duration = Duration::from_micros(500);
+const WARM_UP: Duration = Duration::from_micros(200);
 
 /// Samples of a candidate, of which the shortest counts; time of a sample, and maximum number of its runs.
 const SAMPLES: u32 = 3;
-const SAMPLE_TIME: Duration = Duration::from_micros(500);
+const SAMPLE_TIME: Duration = Duration::from_micros(200);
 const MAX_RUNS: u32 = 50;
 
 /// A candidate with a run of more than this multiple of the fastest one's time is given up.

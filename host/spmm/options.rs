@@ -63,11 +63,14 @@ pub struct SpmmOptions {
     /// order pays depends on it, and the size of tasks of a small matrix. Runs may have any other number.
     pub features: Option<u32>,
     /// How many runs are expected. The plan looks for an order of the rows, divides the columns into blocks, or counts
-    /// the statistics that it predicts times from, only if so many runs gain what that costs, by its prediction.
-    /// Default: the plan counts the statistics, and expects 20 runs, or 1000 with [`measure`](Self::measure).
+    /// the statistics that it predicts times from, only if so many runs gain what that costs, by its prediction. The
+    /// same holds for [measuring](Self::measure).
+    /// Default: the plan counts the statistics, and expects 20 runs, or 1000 with `measure(true)`.
     pub runs: Option<u32>,
     /// Whether the plan times its best predicted candidates on the device and keeps the fastest, as FFTW does with
-    /// `FFTW_MEASURE`. Default: no, so that the same options give the same plan.
+    /// `FFTW_MEASURE`. Default: if the caller says how many [`runs`](Self::runs) there are, and these gain what
+    /// measuring costs, which takes some thousand runs. Without a number of runs, and with `measure(false)`, the same
+    /// options give the same plan.
     ///
     /// It takes the time of a hundred runs or more. Beside the plan, one candidate at a time is on the device, and a
     /// packed X and Y of zeros. A plan of the same matrix can be another one the next time, and its sums can have other
@@ -76,7 +79,7 @@ pub struct SpmmOptions {
     /// The plan keeps to its prediction, and its `Display` says so, if the number of [`features`](Self::features) is
     /// unknown, if there is only one candidate, on a device without a clock (the emulator), and if the memory does not
     /// suffice.
-    pub measure: bool,
+    pub measure: Option<bool>,
     /// How it is computed. Default: the plan chooses.
     pub tuning: SpmmTuning,
 }
@@ -93,10 +96,9 @@ impl SpmmOptions {
             transpose: bool,
             deterministic: bool,
             updatable: bool,
-            measure: bool,
             tuning: SpmmTuning,
         }
-        optional { features: u32, runs: u32 }
+        optional { features: u32, runs: u32, measure: bool }
     }
 
     /// The same options, tuned in another way.

@@ -131,13 +131,20 @@ impl<E: SpmmElement> Spmm<E> {
         if search.as_ref().is_some_and(Search::has_counted) {
             times.statistics = Some(begun.elapsed());
         }
+        // From here on, the options say whether the plan measures.
+        let measures = options.measure.unwrap_or_else(|| {
+            let is_timed = matches!(options.features, Some(1..)) && clock.has_time(stored.device());
+            let pays = || search.as_ref().is_some_and(Search::measuring_pays);
+            options.runs.is_some() && is_timed && pays()
+        });
+        let options = options.measure(measures);
         let order = options
             .tuning
             .order
             .or_else(|| kernel.and_then(order::default));
         // A plan that measures compares the caller's order with the one that it chooses.
-        let given = (options.measure && order.is_none())
-            .then(|| OrderedMatrix::given(a.clone(), search.clone()));
+        let given =
+            (measures && order.is_none()).then(|| OrderedMatrix::given(a.clone(), search.clone()));
         let (a, rows_in_order) = match (order, &mut search) {
             (None, Some(search)) => OrderedRows::choose(search, a)?,
             (order, search) => OrderedRows::reorder(order.unwrap_or_default(), search.as_mut(), a)?,
@@ -149,7 +156,7 @@ impl<E: SpmmElement> Spmm<E> {
             rows_in_order,
             search,
         };
-        let mut plan = if options.measure {
+        let mut plan = if measures {
             let begun = Instant::now();
             let others = given.filter(|_| !is_given);
             let plan = measure(stored, chosen, others, kernel, options, clock)?;

@@ -13,7 +13,9 @@ START = {
     "l1_cycles_per_line": 1.0,
     "overlap": 3.0,
     "instructions_per_nonzero": 8.0,
+    "instructions_per_load": 4.0,
     "instructions_per_element": 4.0,
+    "divergence": 0.1,
     "instructions_per_row_end": 60.0,
     "row_lookup": 5.0,
     "cycles_per_row_in_step": 2500.0,
@@ -61,7 +63,7 @@ def predict(s, c, parts=False):
     own = np.where(s.vector, np.maximum(1, c["l1_reuse_nonzeros"] / mean_row), 1)
     local = s.locality_of(neighbours * own)
     # A load of a sub-warp, and the cache lines that it touches.
-    load = np.where(s.vector, s.load * element, tile_bytes)
+    load = np.where(s.narrow, tile_bytes, s.load * element)
     loads = np.ceil(row_bytes / load)
     aligned_load = np.where(loads > 1, np.minimum(power_of_two(row_bytes), power_of_two(load)), power_of_two(row_bytes))
     lines = (row_bytes / loads + LINE - aligned_load) / LINE
@@ -75,16 +77,10 @@ def predict(s, c, parts=False):
     warps = s.multiprocessors * np.where(s.vector, VECTOR_WARPS, np.where(s.in_step, IN_STEP_WARPS, NARROW_WARPS))
     slots = np.where(s.vector, warps / of_warp, warps)
     l2 = c["l2_share"] * s.l2_bytes
-    in_flight = np.minimum(slots * np.where(s.in_step, mean_row, STEPS * s.nnz / steps), s.nnz)
     far = s.locality[-1]
-    distinct = s.expected_distinct(in_flight) * far
-    # A row of X is used again after the others of this part of the time.
-    between_uses = distinct / in_flight
-    in_flight_bytes = distinct / s.blocks * tile_bytes + in_flight / mean_row * tile_bytes
-    held = np.minimum(1, l2 / np.maximum(in_flight_bytes * between_uses, 1))
     # A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
     occupied = np.minimum(row_bytes, touched(LINE))
-    l2_misses = (1 - s.covered(l2 / occupied * s.blocks)) * (1 - (1 - far) * held)
+    l2_misses = (1 - s.covered(l2 / occupied * s.blocks)) * far
     all_bytes = (s.cols + s.rows_) * row_bytes + 8 * s.nnz
     streamed = np.clip(all_bytes / s.l2_bytes - 0.7, 0, 0.6) / 0.6
     l2_misses = np.minimum(np.maximum(l2_misses, streamed * s.used_columns / s.nnz), l1_misses)
@@ -99,14 +95,20 @@ def predict(s, c, parts=False):
     )
     l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
     l1_time = np.where(
-        s.vector,
+        s.vector | s.in_step,
         s.nnz * loads * lines * c["l1_cycles_per_line"] / per_ms,
         loaded * touched(32.0) / (per_ms * L1_BYTES_PER_CYCLE),
     )
     per_lane = s.tile / s.lanes
-    per_nonzero = c["instructions_per_nonzero"] + c["instructions_per_element"] * per_lane
+    per_nonzero = (
+        c["instructions_per_nonzero"]
+        + c["instructions_per_load"] * s.tile / s.load
+        + c["instructions_per_element"] * per_lane
+    )
+    # Sub-warps of a warp that are at different places of their tasks issue for themselves.
+    issuing = np.where(s.vector, of_warp + c["divergence"] * (1 - of_warp), of_warp)
     row_end = np.where(s.vector, c["instructions_per_row_end"], 0) + s.ordered * c["row_lookup"]
-    issued = tiles * (s.nnz * of_warp * per_nonzero + ends * row_end)
+    issued = tiles * (s.nnz * issuing * per_nonzero + ends * row_end)
     issue = issued / (per_ms * SCHEDULERS)
 
     # Latency: what the resident warps do one after the other.
@@ -116,10 +118,11 @@ def predict(s, c, parts=False):
     )
     items = np.where(s.narrow, steps / narrow_size, items)
     chunks = s.nnz * s.lanes / 32 / NARROW_LOADS
+    in_step = s.rows_ * c["cycles_per_row_in_step"] + s.nnz * of_warp * c["cycles_per_nonzero_in_step"]
     cycles = np.where(
         s.vector,
         steps * c["cycles_per_step"],
-        np.where(s.in_step, s.rows_ * c["cycles_per_row_in_step"], chunks * c["cycles_per_chunk"]),
+        np.where(s.in_step, in_step, chunks * c["cycles_per_chunk"]),
     )
     one_after_the_other = cycles * tiles / np.minimum(slots, items) / s.clock * 1e3
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
@@ -133,5 +136,5 @@ def predict(s, c, parts=False):
     launches = 1 + (s.blocks - 1) + (s.vector & (s.longest > STEPS)) * s.blocks
     total = LAUNCH_MS * launches + sum(time**power for time in named.values()) ** (1 / power)
     if parts:
-        return total, dict(named, l1_misses=l1_misses, l2_misses=l2_misses, held=held)
+        return total, dict(named, l1_misses=l1_misses, l2_misses=l2_misses)
     return total

@@ -15,6 +15,9 @@ RATES = {
 
 L1_BYTES = 256 << 10
 
+# The least locality, as the logarithm of none is infinite.
+LEAST_LOCALITY = 1e-3
+
 
 def width(features):
     """Elements of f32 that a lane of `vector` loads at a time."""
@@ -27,15 +30,15 @@ def loads(lanes, width_):
     return {8: 2, 16: 3, 32: 2}[lanes] if width_ == 1 else 1
 
 
-def in_step_tile(features):
-    """Elements of a tile of `in_step`."""
+def in_step_loads(features):
+    """Lanes of `in_step`, elements of f32 that a lane loads at a time, and loads of a lane."""
     if features > 48 and features % 4 == 2:
-        return 64
+        return 32, 2, 1
     if features % 4:
-        return 48
+        return 16, 1, 3
     if features > 64:
-        return 128 if features % 32 else 64
-    return 32
+        return (32 if features % 32 else 16), 4, 1
+    return 8, 4, 1
 
 
 def shape(result, features):
@@ -46,8 +49,8 @@ def shape(result, features):
             elements = 1
         return lanes, lanes * elements * loads(lanes, elements), lanes * elements
     if result["kernel"] == "in_step":
-        tile = in_step_tile(features)
-        return {32: 8, 48: 16, 64: 16, 128: 32}[tile], tile, tile
+        lanes, elements, passes = in_step_loads(features)
+        return lanes, lanes * elements * passes, lanes * elements
     elements = 4 if features % 4 == 0 else 2 if features % 2 == 0 else 1
     lanes = 1 << (-(-features // elements) - 1).bit_length()
     return lanes, features, features
@@ -145,9 +148,10 @@ class Sweeps:
         """The locality of a window of so many rows, between those that were counted."""
         x = np.log2(np.clip(rows, 1, WINDOWS[-1]))
         nodes = [0.0] + [np.log2(size) for size in WINDOWS]
-        values = [np.ones(len(x))] + self.locality
+        # The distinct columns of a banded matrix grow by its rows, so the logarithms are interpolated.
+        values = [np.zeros(len(x))] + [np.log(np.maximum(local, LEAST_LOCALITY)) for local in self.locality]
         result = values[0]
         for left, right, low, high in zip(nodes, nodes[1:], values, values[1:]):
             part = np.clip((x - left) / (right - left), 0, 1)
             result = np.where(x >= left, low + part * (high - low), result)
-        return result
+        return np.exp(result)

@@ -87,6 +87,25 @@ fn plans_of_emulated_gpus_multiply() {
     }
 }
 
+#[test]
+fn plans_for_one_run_multiply_matrices_of_many_split_rows_with_any_features() {
+    let device = emulator_of(&DeviceProfile::h200());
+    // Long rows that many tasks share, short ones, and rows without nonzeros.
+    let skewed = generate::rmat::<f32>(3_000, 60_000, [0.57, 0.19, 0.19, 0.05], 1).unwrap();
+    let long_rows = generate::uniform(70, 900, 50_000, 2).unwrap();
+    for a in [&skewed, &long_rows] {
+        let once = Spmm::plan(&device, a.view(), for_features(64).runs(1)).unwrap();
+        let text = once.to_string();
+        assert!(text.contains("without statistics"), "{text}");
+        assert!(!text.contains(" 0 split rows"), "{text}");
+        for features in [1, 7, 33, 64, 128, 200] {
+            let x = generate::dense::<f32>(a.cols(), features, 3).unwrap();
+            let y = once.multiply(x.view()).unwrap();
+            assert_right(a.view(), x.view(), &y, &once);
+        }
+    }
+}
+
 /// An H200 with a slow memory and small caches, which are to small matrices what an H200's are to large ones.
 fn small_h200(l2_bytes: u64) -> Device {
     let mut profile = DeviceProfile::h200();

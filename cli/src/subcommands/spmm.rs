@@ -114,7 +114,7 @@ fn multiply<T: SpmmElement>(options: &Options, global: &Global) -> Result<bool> 
     plan_options.features = Some(features);
     plan_options.reduction = options.reduction.0;
     plan_options.transpose = options.transpose;
-    plan_options.measure = options.measure;
+    plan_options.measure = options.measure.then_some(true);
     let spmm = Spmm::plan(&device, a.view(), plan_options)?;
     out.paragraph("plan", &spmm)?;
     out.value("kernel", spmm.kernel().name());

@@ -170,13 +170,30 @@ fn without_features_a_clock_or_a_choice_the_prediction_stays_and_the_plan_says_s
     ];
     for (plan, reason) in plans {
         let mut predicted = plan.options;
-        predicted.measure = false;
+        predicted.measure = Some(false);
         let predicted = Spmm::<f32>::plan_device(&stored, predicted).unwrap();
         assert_eq!(plan.kernel(), predicted.kernel());
         assert_eq!(plan.lanes(64), predicted.lanes(64));
         let text = plan.to_string();
         assert!(text.contains(&format!("not measured: {reason}")), "{text}");
     }
+}
+
+#[test]
+fn a_plan_measures_unasked_if_so_many_runs_are_known_to_pay_for_it() {
+    let device = device();
+    let (_, stored) = matrix(&device);
+    let measurements = |options| plan(&stored, options, |_| 10).measurements().len();
+    let known = SpmmOptions::new().features(64);
+    assert!(measurements(known.runs(10_000_000)) > 1);
+    assert_eq!(measurements(known.runs(100)), 0, "too few runs");
+    assert_eq!(measurements(known), 0, "nobody has said how many runs");
+    assert_eq!(measurements(known.runs(10_000_000).measure(false)), 0);
+    let of_any_features = SpmmOptions::new().runs(10_000_000);
+    assert_eq!(measurements(of_any_features), 0, "features are unknown");
+    let plan = Spmm::<f32>::plan_device(&stored, known.runs(10_000_000)).unwrap();
+    assert!(plan.measurements().is_empty(), "the emulator has no clock");
+    assert!(!plan.to_string().contains("measured"), "{plan}");
 }
 
 #[test]

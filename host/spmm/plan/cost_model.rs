@@ -50,6 +50,15 @@ const FITTED_L2_BYTES_PER_CYCLE: f64 = 33.84;
 /// Seconds of counting statistics: of the launches with what they wait for, and for each nonzero.
 const STATISTICS_SECONDS: [f64; 2] = [3e-4, 6e-11];
 
+/// Seconds of measuring: of warming up the device, and for each candidate beside its runs.
+const MEASURING_SECONDS: [f64; 2] = [5e-3, 1.2e-3];
+
+/// Runs of a candidate that is measured, in the mean.
+const MEASURED_RUNS: f64 = 3.9;
+
+/// Candidates with other sizes of tasks than the best predicted ones, in the mean.
+const MEASURED_SIZES: usize = 8;
+
 /// Steps of a task. The model does not choose their size.
 const STEPS: f64 = 128.0;
 
@@ -122,7 +131,7 @@ impl Tile {
         Self::cut(row, f64::from(candidate.tile) * element)
     }
 
-    /// The parts of a row that a sub-warp loads at a time.
+    /// The parts of a row that lanes load at a time.
     fn loads(candidate: &Candidate) -> Self {
         let row = candidate.row.bytes();
         let element = row / f64::from(candidate.row.features());
@@ -199,33 +208,15 @@ impl CostModel {
         let l1_misses = a.locality.of(neighbours) * uncovered;
 
         // The L2 cache.
-        let warps = gpu.multiprocessors
-            * match candidate.kernel {
-                SpmmKernel::Vector => VECTOR_WARPS,
-                SpmmKernel::InStep => IN_STEP_WARPS,
-                _ => NARROW_WARPS,
-            };
-        let slots = if is_vector { warps / of_warp } else { warps };
-        let of_slot = if is_in_step {
-            mean_row
-        } else {
-            STEPS * nonzeros / steps
-        };
-        let in_flight = (slots * of_slot).min(nonzeros);
         let far = a.locality.far;
-        let distinct = a.columns.expected_distinct(in_flight) * far;
-        let in_flight_bytes = distinct / blocks * tile.first + in_flight / mean_row * tile.first;
-        // A row of X is used again after this part of the nonzeros in flight.
-        let between_uses = distinct / in_flight;
         let l2 = c.l2_share * gpu.l2_bytes;
-        let held = (l2 / (in_flight_bytes * between_uses).max(1.0)).min(1.0);
         // A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
         let occupied = tile.loaded(LINE).min(row_bytes);
         let uncovered = 1.0 - a.columns.covered(l2 / occupied * blocks);
         let all_bytes = (cols + rows) * row_bytes + NONZERO_BYTES * nonzeros;
         let (least, range) = HELD_BETWEEN_RUNS;
         let streamed = ((all_bytes / gpu.l2_bytes - least) / range).clamp(0.0, 1.0);
-        let l2_misses = (uncovered * (1.0 - (1.0 - far) * held))
+        let l2_misses = (uncovered * far)
             .max(streamed * a.columns.used() / nonzeros)
             .min(l1_misses);
 
@@ -239,7 +230,7 @@ impl CostModel {
             / (gpu.memory_rate * c.memory_efficiency);
         let l2_bytes = loaded * tile.loaded(SECTOR) * l1_misses + lists * tile.count + results;
         let l2_time = l2_bytes / (per_second * c.l2_bytes_per_cycle * gpu.relative_l2_rate);
-        let l1_cycles = if is_vector {
+        let l1_cycles = if is_vector || is_in_step {
             let loads = Tile::loads(candidate);
             nonzeros * loads.count * loads.loaded(LINE) / LINE * c.l1_cycles_per_line
         } else {
@@ -247,20 +238,36 @@ impl CostModel {
         };
         let l1_time = l1_cycles / per_second;
         let per_lane = f64::from(candidate.tile) / lanes;
-        let per_nonzero = c.instructions_per_nonzero + c.instructions_per_element * per_lane;
+        let loads_of_lane = f64::from(candidate.tile) / f64::from(candidate.load);
+        let per_nonzero = c.instructions_per_nonzero
+            + c.instructions_per_load * loads_of_lane
+            + c.instructions_per_element * per_lane;
+        // Sub-warps of a warp that are at different places of their tasks issue for themselves.
+        let diverged = if is_vector { c.divergence } else { 0.0 };
+        let issuing = of_warp + diverged * (1.0 - of_warp);
         let row_end = if is_vector {
             c.instructions_per_row_end
         } else {
             0.0
         } + if a.is_ordered { c.row_lookup } else { 0.0 };
-        let issued = tile.count * (nonzeros * of_warp * per_nonzero + ends * row_end);
+        let issued = tile.count * (nonzeros * issuing * per_nonzero + ends * row_end);
         let issue = issued / (per_second * SCHEDULERS);
 
         // What the resident warps do one after the other.
+        let warps = gpu.multiprocessors
+            * match candidate.kernel {
+                SpmmKernel::Vector => VECTOR_WARPS,
+                SpmmKernel::InStep => IN_STEP_WARPS,
+                _ => NARROW_WARPS,
+            };
+        let slots = if is_vector { warps / of_warp } else { warps };
         let chunk = 32.0 / lanes * narrow::LOADS as f64;
         let (items, cycles) = match candidate.kernel {
             SpmmKernel::Vector => (steps / STEPS, steps * c.cycles_per_step),
-            SpmmKernel::InStep => (rows, rows * c.cycles_per_row_in_step),
+            SpmmKernel::InStep => (
+                rows,
+                rows * c.cycles_per_row_in_step + nonzeros * of_warp * c.cycles_per_nonzero_in_step,
+            ),
             _ => {
                 let most = (32.0 * chunk).clamp(512.0, 4096.0);
                 let size = (steps / (warps * 4.0)).clamp(512.0, most);
@@ -307,6 +314,14 @@ impl CostModel {
     pub fn statistics_seconds(&self, a: &Statistics) -> f64 {
         let [launches, per_nonzero] = STATISTICS_SECONDS;
         launches + per_nonzero * f64::from(a.nonzeros)
+    }
+
+    /// The predicted seconds of timing so many candidates of a matrix, and other sizes of tasks for the fastest, if a
+    /// run takes so many seconds.
+    pub fn measuring_seconds(candidates: usize, run: f64) -> f64 {
+        let [warm_up, of_candidate] = MEASURING_SECONDS;
+        let candidates = (candidates + MEASURED_SIZES) as f64;
+        warm_up + candidates * (of_candidate + MEASURED_RUNS * run)
     }
 
     /// The predicted seconds of the search for a row order.

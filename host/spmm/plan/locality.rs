@@ -24,6 +24,9 @@ const WINDOW_ROWS: [u32; 3] = [8, NEIGHBOURS, MAX_WINDOW_ROWS];
 /// Maximum number of windows of each size in the sample.
 const LOCALITY_WINDOWS: [u32; 3] = [MAX_WINDOWS, MAX_WINDOWS, 128];
 
+/// The least locality, as the logarithm of none is infinite.
+const LEAST_LOCALITY: f64 = 1e-3;
+
 /// A histogram of the columns of a matrix by the number of their nonzeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnProfile {
@@ -153,21 +156,22 @@ impl Localities {
         far: 1.0,
     };
 
-    /// Of so many rows, between the measured numbers.
+    /// Of so many rows, between the measured numbers. The distinct columns of rows that overlap, as those of a band do,
+    /// grow by a power of the rows, so the logarithms are interpolated.
     pub fn of(&self, rows: f64) -> f64 {
-        let logs = WINDOW_ROWS.map(|rows| f64::from(rows).log2());
-        let nodes = [
-            (0.0, 1.0),
-            (logs[0], self.near),
-            (logs[1], self.middle),
-            (logs[2], self.far),
-        ];
+        let localities = [self.near, self.middle, self.far].map(|local| local.max(LEAST_LOCALITY));
+        let measured = WINDOW_ROWS.into_iter().zip(localities);
+        let mut before = (0.0, 0.0);
         let rows = rows.max(1.0).log2();
-        let between = nodes.windows(2).find(|ends| rows <= ends[1].0);
-        between.map_or(self.far, |ends| {
-            let part = (rows - ends[0].0) / (ends[1].0 - ends[0].0);
-            ends[0].1 + part * (ends[1].1 - ends[0].1)
-        })
+        for (window, local) in measured {
+            let node = (f64::from(window).log2(), local.ln());
+            if rows <= node.0 {
+                let part = (rows - before.0) / (node.0 - before.0);
+                return (before.1 + part * (node.1 - before.1)).exp();
+            }
+            before = node;
+        }
+        before.1.exp()
     }
 
     /// Measures them for the rows of a matrix in `order`, or in the matrix's own. It waits for the device.
@@ -260,12 +264,13 @@ mod tests {
             (1.0, 1.0),
             (8.0, 0.8),
             (64.0, 0.5),
-            (256.0, 0.3),
+            (22.627_417, 0.632_455_5),
+            (256.0, 0.223_606_8),
             (1024.0, 0.1),
             (1e9, 0.1),
         ] {
             let found = locality.of(rows);
-            assert!((found - wanted).abs() < 1e-9, "{rows} rows: {found}");
+            assert!((found - wanted).abs() < 1e-6, "{rows} rows: {found}");
         }
     }
 

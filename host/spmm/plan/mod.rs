@@ -138,7 +138,8 @@ impl Choices {
         Self {
             column_blocks,
             requested_lanes: options.tuning.lanes,
-            lanes_are_for: (options.features).filter(|_| options.measure && search.is_some()),
+            lanes_are_for: (options.features)
+                .filter(|_| options.measure == Some(true) && search.is_some()),
             search,
             kernel,
             prediction: choice.map(|choice| choice.prediction),

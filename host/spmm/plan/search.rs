@@ -20,12 +20,17 @@ const DEFAULT_RUNS_IF_MEASURED: u32 = 1000;
 /// 4 to 9 %.
 const GAIN_OF_STATISTICS: f64 = 0.05;
 
+/// The part of a run's time that timing candidates gains in the mean over predicting them.
+const GAIN_OF_MEASURING: f64 = 0.04;
+
+/// Candidates with more than this multiple of the least predicted time are not timed.
+pub const MAX_PREDICTED: f64 = 2.0;
+
 /// Runs that a plan is made for.
 fn expected_runs(options: SpmmOptions) -> u32 {
-    options.runs.unwrap_or(if options.measure {
-        DEFAULT_RUNS_IF_MEASURED
-    } else {
-        DEFAULT_RUNS
+    options.runs.unwrap_or(match options.measure {
+        Some(true) => DEFAULT_RUNS_IF_MEASURED,
+        _ => DEFAULT_RUNS,
     })
 }
 
@@ -34,6 +39,11 @@ const TYPICAL_FEATURES: u32 = 64;
 
 /// Minimum mean number of nonzeros that a row has in a block of columns. With fewer, nothing was measured.
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
+
+/// Minimum mean number of nonzeros of a row with which `in_step` is chosen without being timed. On shorter rows the
+/// model errs in both directions: the warps of a block wait for the longest of four rows, and it does not know how far
+/// their lengths differ.
+const MIN_MEAN_ROW_IN_STEP: f64 = 100.0;
 
 /// Nonzeros of the smallest matrix that the model was fitted to. Launches take most of the time of smaller ones, and
 /// what it predicts beside them means little.
@@ -137,7 +147,7 @@ impl Search {
             return Ok(None);
         };
         let assumed = Self::of::<E>(model, Statistics::assume(a), kernel, options);
-        if options.runs.is_some() && !options.measure && !assumed.statistics_pay() {
+        if options.runs.is_some() && options.measure != Some(true) && !assumed.statistics_pay() {
             return Ok(Some(assumed));
         }
         let statistics = Statistics::measure(a)?;
@@ -156,6 +166,14 @@ impl Search {
     fn statistics_pay(&self) -> bool {
         let gain = self.runs * self.choose().prediction.seconds * GAIN_OF_STATISTICS;
         gain > self.model.statistics_seconds(&self.statistics)
+    }
+
+    /// Whether timing candidates costs less than all runs gain by it in the mean.
+    pub fn measuring_pays(&self) -> bool {
+        let candidates = self.best_of_each(MAX_PREDICTED).len();
+        let seconds = self.choose().prediction.seconds;
+        let gain = self.runs * seconds * GAIN_OF_MEASURING;
+        gain > CostModel::measuring_seconds(candidates, seconds)
     }
 
     fn of<E: SpmmElement>(
@@ -251,7 +269,13 @@ impl Search {
 
     /// The best candidate for a matrix with these statistics.
     pub fn best(&self, a: &Statistics) -> Choice {
-        let best = self.candidates(a).into_iter().reduce(faster);
+        let may_be_predicted = |choice: &Choice| {
+            self.kernel.is_some()
+                || choice.candidate.kernel != SpmmKernel::InStep
+                || a.mean_row() >= MIN_MEAN_ROW_IN_STEP
+        };
+        let candidates = self.candidates(a).into_iter();
+        let best = candidates.filter(may_be_predicted).reduce(faster);
         best.unwrap_or_else(|| self.choice(a, self.row.vector(8, 1)))
     }
 

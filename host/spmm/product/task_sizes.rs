@@ -9,8 +9,8 @@ use crate::device::Device;
 use warprow_kernels::spmm::LargeItems;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 
-/// Tasks for each slot: the more, the better the others balance a long one.
-const TASKS_PER_SLOT: u64 = 8;
+/// Tasks for each slot: the more, the better the others balance a long one; the fewer, the fewer rows they split.
+const TASKS_PER_SLOT: u64 = 5;
 
 /// Slots of a multiprocessor, for kernels with some 64 registers a thread.
 const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
@@ -36,6 +36,9 @@ pub struct ItemSizes {
     pub resident: Option<ResidentTasks>,
     /// Nonzeros that the warp of a warp task takes at a time.
     pub chunk: u32,
+    /// Whether the plan finds out if many rows are split, and how to join tasks. It costs some 50 microseconds, which
+    /// a single run does not gain.
+    pub refine: bool,
 }
 
 /// The tasks that a device runs at the same time.
@@ -53,8 +56,8 @@ pub struct ResidentTasks {
 pub struct TaskSizes {
     /// If few rows are split.
     pub few_split_rows: u32,
-    /// If many rows are split.
-    pub many_split_rows: u32,
+    /// If many rows are split; `None` if the plan does not find out.
+    pub many_split_rows: Option<u32>,
     /// Rows of fewer nonzeros are not split, however small tasks are: parts cost more than a sub-warp that works alone.
     pub least_split_row: u32,
 }
@@ -69,7 +72,8 @@ impl TaskSizes {
         let resident = sizes.resident.filter(|tasks| !tasks.prefer_joined);
         Self {
             few_split_rows: task_size(steps, slots, sizes),
-            many_split_rows: task_size(steps, slots, ItemSizes { resident, ..sizes }),
+            many_split_rows: (sizes.refine)
+                .then(|| task_size(steps, slots, ItemSizes { resident, ..sizes })),
             least_split_row: match sizes.requested {
                 Some(_) => 1,
                 None => MIN_TASK_SIZE as u32,
@@ -198,6 +202,15 @@ impl Groupings {
         }
     }
 
+    /// No way: each task is an item.
+    pub fn none(tasks: u32) -> Self {
+        Self {
+            groupings: &[],
+            tasks,
+            pay_for_all_loads: false,
+        }
+    }
+
     /// The items of several tasks, in each way.
     pub fn all(&self) -> impl Iterator<Item = LargeItems> + '_ {
         self.groupings.iter().map(|grouping| {
@@ -241,6 +254,7 @@ mod tests {
                 prefer_joined,
             }),
             chunk: 32,
+            refine: true,
         }
     }
 
@@ -265,7 +279,7 @@ mod tests {
             let sizes = TaskSizes::of_steps(1_500_000, 10_000, sizes);
             assert_eq!(
                 (sizes.few_split_rows, sizes.many_split_rows),
-                (150, many_split_rows)
+                (150, Some(many_split_rows))
             );
         }
     }
@@ -273,7 +287,7 @@ mod tests {
     #[test]
     fn tasks_of_large_matrices_are_so_many_that_long_ones_do_not_matter() {
         for resident in [None, Some(10_000)] {
-            assert_eq!(size(8_000_000, None, resident), 100);
+            assert_eq!(size(8_000_000, None, resident), 160);
             assert_eq!(size(1 << 40, None, resident), 256);
             assert_eq!(size(8_000_000, Some(80), resident), 80);
             assert_eq!(size(8_000_000, Some(8), resident), 64);

@@ -129,8 +129,11 @@ struct SplitRows {
     large: LargeItems,
     few_parts_count: u32,
     many_parts_count: u32,
-    few_parts: DeviceBuffer<u32>,
-    many_parts: DeviceBuffer<u32>,
+    /// The lists of all kinds of blocks, and where those of this kind start: of few parts, then of many.
+    lists: Arc<DeviceBuffer<u32>>,
+    start: usize,
+    /// Numbers that each of the two has room for.
+    room: usize,
 }
 
 impl<E: SpmmElement> Tasks<E> {
@@ -171,11 +174,24 @@ impl<E: SpmmElement> Tasks<E> {
         let longest = |size: u32| size.max(sizes.least_split_row);
         let size = sizes.few_split_rows;
         let mut starts = TaskStarts::new(a, size, longest(size))?;
+        // Only blocks of eight tasks join split rows themselves.
+        let arrivals = |tasks: u32| ZeroCounters::new(a.device, tasks.div_ceil(eight) as usize);
+        let Some(many_split_rows) = sizes.many_split_rows else {
+            let kinds = [eight, four].map(|items| (items, LargeItems::NONE));
+            return Ok(Self {
+                least_split_row: sizes.least_split_row,
+                arrivals: arrivals(starts.count),
+                split_rows: SplitRows::find(a, &starts, &kinds)?,
+                groupings: Groupings::none(starts.count),
+                starts,
+                partial_sums: Scratch::new(a.device),
+            });
+        };
         let mut split_rows = SplitRows::find(a, &starts, &[(eight, LargeItems::NONE)])?;
         let (split, blocks) = (u64::from(split_rows[0].count()), starts.count / eight);
         let many_rows_are_split = split > 0 && split * GROUPS_PER_SPLIT_ROW >= blocks.into();
         if many_rows_are_split {
-            let size = sizes.many_split_rows;
+            let size = many_split_rows;
             starts = TaskStarts::new(a, size, longest(size) / SPLIT_PART_OF_TASK)?;
             split_rows.clear();
             kinds.push((eight, LargeItems::NONE));
@@ -184,10 +200,9 @@ impl<E: SpmmElement> Tasks<E> {
         kinds.push((four, LargeItems::NONE));
         kinds.extend(groupings.all().map(|large| (four, large)));
         split_rows.extend(SplitRows::find(a, &starts, &kinds)?);
-        let blocks = starts.count.div_ceil(eight) as usize;
         Ok(Self {
             least_split_row: sizes.least_split_row,
-            arrivals: ZeroCounters::new(a.device, blocks),
+            arrivals: arrivals(starts.count),
             starts,
             groupings,
             split_rows,
@@ -306,14 +321,18 @@ impl SplitRows {
         starts: &TaskStarts,
         kinds: &[(u32, LargeItems)],
     ) -> Result<Vec<Self>, SpmmError> {
+        let blocks = |(items_of_block, large): (u32, LargeItems)| {
+            large.item_of(starts.count).div_ceil(items_of_block)
+        };
         let mut counts = a.device.zeros::<u32>(2 * kinds.len())?;
-        let mut lists = Vec::new();
+        let all: usize = kinds.iter().map(|kind| 8 * blocks(*kind) as usize).sum();
+        let mut lists = a.device.uninitialized::<u32>(all)?;
+        let mut start = 0;
         for (kind, &(items_of_block, large)) in kinds.iter().enumerate() {
             let (no_sums, no_rows) = (GlobalMut::from_address(0), Global::from_address(0));
             let items = starts.items::<u32>(large, no_sums, no_rows);
-            let blocks = items.count.div_ceil(items_of_block);
-            let mut few = a.device.uninitialized::<u32>(4 * blocks as usize)?;
-            let mut many = a.device.uninitialized::<u32>(4 * blocks as usize)?;
+            let blocks = blocks((items_of_block, large));
+            let room = 4 * blocks as usize;
             let counts = counts.mutable().offset(2 * kind);
             let arguments = (
                 a.rows,
@@ -321,27 +340,31 @@ impl SplitRows {
                 items,
                 items_of_block,
                 counts,
-                few.mutable(),
-                many.mutable(),
+                lists.mutable().offset(start),
+                lists.mutable().offset(start + room),
             );
-            // SAFETY: the lists have room for four numbers for each block, and each kind has two counts.
+            start += 2 * room;
+            // SAFETY: the two lists have room for four numbers for each block, and each kind has two counts.
             unsafe {
                 (a.device).launch(&tasks::find_split_rows(), tasks::launch(blocks), arguments)?
             };
-            lists.push((items_of_block, large, few, many));
         }
-        let counts = counts.download()?;
-        let found = lists.into_iter().zip(counts.chunks_exact(2));
-        let found = found.map(
-            |((items_of_block, large, few_parts, many_parts), counts)| Self {
+        let (counts, lists) = (counts.download()?, Arc::new(lists));
+        let mut start = 0;
+        let found = kinds.iter().zip(counts.chunks_exact(2));
+        let found = found.map(|(&(items_of_block, large), counts)| {
+            let room = 4 * blocks((items_of_block, large)) as usize;
+            start += 2 * room;
+            Self {
                 items_of_block,
                 large,
                 few_parts_count: counts[0],
                 many_parts_count: counts[1],
-                few_parts,
-                many_parts,
-            },
-        );
+                lists: Arc::clone(&lists),
+                start: start - 2 * room,
+                room,
+            }
+        });
         Ok(found.collect())
     }
 
@@ -357,8 +380,8 @@ impl SplitRows {
         SplitRowLists {
             few_count: self.few_parts_count,
             many_count: self.many_parts_count,
-            few: self.few_parts.read_only(),
-            many: self.many_parts.read_only(),
+            few: self.lists.read_only().offset(self.start),
+            many: self.lists.read_only().offset(self.start + self.room),
         }
     }
 }

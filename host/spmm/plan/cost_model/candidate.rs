@@ -1,7 +1,7 @@
 //! What a plan chooses from, as the cost model sees it.
 
 use crate::spmm::options::SpmmElement;
-use warprow_kernels::spmm::product::{in_step, narrow, teams, vector};
+use warprow_kernels::spmm::product::{in_step, narrow, vector};
 use warprow_kernels::spmm::{EpilogueKind, LaunchShape, Reduction, SpmmKernel};
 
 /// A row of X, and the tiles in which the kernels can load it.
@@ -15,8 +15,8 @@ pub struct FeatureRow {
     lanes_of_one_block: vector::LaneCounts,
     /// The same where A is in several blocks; the kernels for the first block have these too.
     lanes_of_blocks: vector::LaneCounts,
-    /// Elements of a tile of `in_step`.
-    in_step_tile: u32,
+    /// The loads of `in_step`.
+    in_step_loads: in_step::Loads,
     /// The kernel for few features, and its lanes for a nonzero.
     narrow_kernel: SpmmKernel,
     narrow_lanes: u32,
@@ -39,8 +39,6 @@ impl FeatureRow {
             lanes: 32,
             row_starts: 0,
         };
-        // Each warp of a block has a tile in shared memory.
-        let part_bytes = in_step::launch::<E>(shape, reduction, epilogue).shared_bytes;
         let chunk = narrow::nonzeros_of_chunk::<E>(features, reduction);
         Self {
             features,
@@ -48,7 +46,7 @@ impl FeatureRow {
             load_width: vector::width::<E>(features, reduction),
             lanes_of_one_block: lanes(epilogue),
             lanes_of_blocks: lanes(EpilogueKind::Added),
-            in_step_tile: part_bytes / (teams::WARPS * size_of::<E::Sum>() as u32),
+            in_step_loads: in_step::loads::<E>(shape),
             narrow_kernel: for_few_features(features, reduction),
             narrow_lanes: 32 * narrow::LOADS as u32 / chunk.max(1),
         }
@@ -110,16 +108,13 @@ impl FeatureRow {
 
     /// `in_step`.
     pub fn in_step(self) -> Candidate {
+        let in_step::Loads { lanes, width, .. } = self.in_step_loads;
         Candidate {
             kernel: SpmmKernel::InStep,
             row: self,
-            lanes: self
-                .in_step_tile
-                .div_ceil(4)
-                .next_power_of_two()
-                .clamp(8, 32),
-            tile: self.in_step_tile,
-            load: self.in_step_tile,
+            lanes,
+            tile: self.in_step_loads.tile_width(),
+            load: lanes * width,
             blocks: 1,
         }
     }

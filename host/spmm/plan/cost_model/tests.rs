@@ -126,3 +126,24 @@ fn the_bound_is_the_memory_where_x_is_large_and_the_launches_where_there_is_litt
     assert_eq!(bound(&even(2, 1)), Bound::Launches);
     assert_eq!(bound(&even(20_000, 200)), Bound::L2);
 }
+
+#[test]
+fn measuring_costs_more_for_more_candidates_and_longer_runs() {
+    assert!(CostModel::measuring_seconds(3, 1e-3) > CostModel::measuring_seconds(2, 1e-3));
+    assert!(CostModel::measuring_seconds(2, 2e-3) > CostModel::measuring_seconds(2, 1e-3));
+}
+
+#[test]
+fn the_lanes_of_in_step_are_those_of_its_kernel() {
+    for (features, lanes, tile, load) in [
+        (16, 8, 32, 32),
+        (33, 16, 48, 16),
+        (50, 32, 64, 64),
+        (128, 16, 64, 64),
+        (200, 32, 128, 128),
+    ] {
+        let candidate = row(features).in_step();
+        let found = (candidate.lanes, candidate.tile, candidate.load);
+        assert_eq!(found, (lanes, tile, load), "{features} features");
+    }
+}

@@ -56,6 +56,26 @@ fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
 }
 
 #[test]
+fn in_step_is_not_chosen_for_short_rows_without_being_timed() {
+    let of = |mean_row| {
+        search(
+            even(800_000 / mean_row, mean_row, Localities::NONE),
+            features(256),
+        )
+    };
+    for mean_row in [20, 50, 80, 99] {
+        let search = of(mean_row);
+        assert_ne!(search.choose().candidate.kernel, SpmmKernel::InStep);
+        let timed = search.best_of_each(f64::INFINITY);
+        assert!(
+            timed
+                .iter()
+                .any(|choice| choice.candidate.kernel == SpmmKernel::InStep)
+        );
+    }
+}
+
+#[test]
 fn what_the_caller_asks_for_is_not_chosen_otherwise() {
     let a = || even(8_000, 500, Localities::NONE);
     let tuned = |tuning| chosen(a(), features(128).tuning(tuning));

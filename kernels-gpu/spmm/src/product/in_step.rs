@@ -47,8 +47,26 @@ const BLOCK: u32 = WARPS * WARP_SIZE;
 /// Loads of X that a lane has in flight.
 const UNROLL: usize = 8;
 
-/// Lanes that take a row of X together, neighbouring features that a lane loads at once, and loads of a lane.
-fn variant<T: Operand>(shape: LaunchShape) -> (u32, u32, u32) {
+/// How the lanes of a warp load a row of X.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loads {
+    /// Lanes that take a row of X together.
+    pub lanes: u32,
+    /// Neighbouring features that a lane loads at once.
+    pub width: u32,
+    /// Loads of a lane.
+    pub passes: u32,
+}
+
+impl Loads {
+    /// The features of a tile.
+    pub const fn tile_width(self) -> u32 {
+        self.lanes * self.width * self.passes
+    }
+}
+
+/// The loads for a shape.
+pub fn loads<T: Operand>(shape: LaunchShape) -> Loads {
     let (features, multiple) = (shape.features, shape.vector_multiple());
     let (bytes, has_whole_lines) = (size_of::<T>(), features.is_multiple_of(32));
     let (lanes, width) = if bytes == 4 && features > 48 && multiple % 4 == 2 {
@@ -65,13 +83,16 @@ fn variant<T: Operand>(shape: LaunchShape) -> (u32, u32, u32) {
     } else {
         (8, 4)
     };
-    (lanes, width, passes(lanes, width))
+    Loads {
+        lanes,
+        width,
+        passes: passes(lanes, width),
+    }
 }
 
 /// A warp for each row or for a quarter of it, and each tile of features; warps along x, tiles along y.
 pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: EpilogueKind) -> LaunchConfig {
-    let (lanes, width, passes) = variant::<T>(shape);
-    let tile_width = lanes * width * passes;
+    let tile_width = loads::<T>(shape).tile_width();
     let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
     let part_bytes = WARPS * tile_width * size_of::<T::Sum>() as u32;
     LaunchConfig::new((shape.items.div_ceil(WARPS), tiles), BLOCK).shared_bytes(part_bytes)
@@ -84,13 +105,14 @@ pub fn handle<T: Operand>(
     _: Reduction,
     _: EpilogueKind,
 ) -> Kernel<crate::GeneralArguments<T>> {
-    match variant::<T>(shape) {
-        (_, 1, _) => in_step::<T, 16, 1, 3>(),
-        (_, 2, _) => in_step::<T, 32, 2, 1>(),
-        (_, 8, _) => in_step::<T, 8, 8, 1>(),
-        (8, ..) => in_step::<T, 8, 4, 1>(),
-        (16, ..) => in_step::<T, 16, 4, 1>(),
-        (_, _, _) => in_step::<T, 32, 4, 1>(),
+    let Loads { lanes, width, .. } = loads::<T>(shape);
+    match (lanes, width) {
+        (_, 1) => in_step::<T, 16, 1, 3>(),
+        (_, 2) => in_step::<T, 32, 2, 1>(),
+        (_, 8) => in_step::<T, 8, 8, 1>(),
+        (8, _) => in_step::<T, 8, 4, 1>(),
+        (16, _) => in_step::<T, 16, 4, 1>(),
+        (_, _) => in_step::<T, 32, 4, 1>(),
     }
 }
 
