@@ -52,33 +52,32 @@ pub struct SpmmOptions {
     pub reduction: Reduction,
     /// Whether the product is with the transpose of the matrix that the plan is given: `Y = A^T X`.
     pub transpose: bool,
-    /// Whether every run must give the same bits. The default kernels always do; a requested kernel that adds by
-    /// atomics is an error then.
+    /// Whether all runs of this plan must give the same bits. Default kernels always do. A request for a kernel that
+    /// adds by atomics is then an error.
     pub deterministic: bool,
-    /// Whether the plan takes new values ([`Spmm::set_values`](super::Spmm::set_values)). It has values of its own
-    /// then, and, if its order of the nonzeros is not the caller's, keeps the caller's: 4 bytes of device memory for
-    /// each nonzero.
+    /// Whether [`Spmm::set_values`](super::Spmm::set_values) may be called. The plan then copies the values. If it
+    /// reorders nonzeros, it also stores the caller's position of each nonzero: 4 bytes of device memory.
     pub updatable: bool,
-    /// The number of features, the columns of X, if it is known. The plan's choices become better: whether a row
-    /// order pays depends on it, and the size of tasks of a small matrix. Runs may have any other number.
+    /// The number of features (columns of X) to plan for. Default: unknown; the plan then assumes 64. Kernel, row order
+    /// and task size depend on it. Runs may have any other number.
     pub features: Option<u32>,
-    /// How many runs are expected. The plan looks for an order of the rows, divides the columns into blocks, or counts
-    /// the statistics that it predicts times from, only if so many runs gain what that costs, by its prediction. The
-    /// same holds for [measuring](Self::measure).
-    /// Default: the plan counts the statistics, and expects 20 runs, or 1000 with `measure(true)`.
+    /// The number of runs in which the plan must pay for itself. Default: 20, or 1000 with `measure(true)`.
+    ///
+    /// By its prediction, the plan searches for a row order, or makes blocks of columns, only if these runs gain more
+    /// than that costs. If you set the number, the same holds for counting the statistics that it predicts by, and for
+    /// [measuring](Self::measure). Else it always counts the statistics.
     pub runs: Option<u32>,
     /// Whether the plan times its best predicted candidates on the device and keeps the fastest, as FFTW does with
-    /// `FFTW_MEASURE`. Default: if the caller says how many [`runs`](Self::runs) there are, and these gain what
-    /// measuring costs, which takes some thousand runs. Without a number of runs, and with `measure(false)`, the same
-    /// options give the same plan.
+    /// `FFTW_MEASURE`. Default: only if you set the number of [`runs`](Self::runs), and these gain more than measuring
+    /// costs, by the prediction. That takes some thousand runs.
     ///
-    /// It takes the time of a hundred runs or more. Beside the plan, one candidate at a time is on the device, and a
-    /// packed X and Y of zeros. A plan of the same matrix can be another one the next time, and its sums can have other
-    /// roundings: [`measurements`](super::Spmm::measurements) has tunings to ask for the fastest by.
+    /// Measuring takes as long as a hundred runs or more. Device memory holds the plan, one candidate, and an X and a Y
+    /// of zeros. Two measured plans of one matrix can differ, and so can the rounding of their sums. To repeat a plan,
+    /// pass its tuning from [`measurements`](super::Spmm::measurements). With `measure(false)`, or without a number of
+    /// runs, the same options give the same plan.
     ///
-    /// The plan keeps to its prediction, and its `Display` says so, if the number of [`features`](Self::features) is
-    /// unknown, if there is only one candidate, on a device without a clock (the emulator), and if the memory does not
-    /// suffice.
+    /// The plan does not measure, and its `Display` says so, in four cases: [`features`](Self::features) is unknown;
+    /// there is one candidate; the device has no clock (the emulator); memory does not suffice.
     pub measure: Option<bool>,
     /// How it is computed. Default: the plan chooses.
     pub tuning: SpmmTuning,
@@ -161,9 +160,9 @@ impl SpmmTuning {
 
 /// The order in which a plan keeps the rows of A. X and Y stay in the caller's order.
 ///
-/// Rows that run at the same time should read the same rows of X, because a cache holds these then. With 85 % of 10
-/// nonzeros a row in communities, 64 consecutive rows have 0.99 distinct columns for each nonzero in a random order,
-/// 0.89 by the first column, and 0.60 in clusters.
+/// Rows that run at the same time should read the same rows of X, which the cache then holds. An example: rows of 10
+/// nonzeros, 85 % of them inside a community. In 64 consecutive rows, distinct columns divided by nonzeros are 0.99 in
+/// random order, 0.89 by the first column, and 0.60 in clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RowOrder {
