@@ -76,8 +76,9 @@ pub struct SpmmOptions {
     /// pass its tuning from [`measurements`](super::Spmm::measurements). With `measure(false)`, or without a number of
     /// runs, the same options give the same plan.
     ///
-    /// The plan does not measure, and its `Display` says so, in four cases: [`features`](Self::features) is unknown;
-    /// there is one candidate; the device has no clock (the emulator); memory does not suffice.
+    /// Even with `measure(true)`, a plan keeps to its prediction in four cases, and its `Display` says so:
+    /// [`features`](Self::features) is unknown; there is one candidate; the device has no clock (the emulator); memory
+    /// does not suffice.
     pub measure: Option<bool>,
     /// How it is computed. Default: the plan chooses.
     pub tuning: SpmmTuning,

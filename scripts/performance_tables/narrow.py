@@ -1,4 +1,4 @@
-"""The tables of products with few features, SpMV among them, and of small matrices: spmm_narrow.jsonl, spmm_small.jsonl."""
+"""The tables of few features, SpMV among them, and of small matrices: spmm_narrow.jsonl and spmm_small.jsonl."""
 
 from performance_tables.results import OURS, distinct, mean, measured, prose, table
 from performance_tables.spmm import cell, read_cases

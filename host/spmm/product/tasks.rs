@@ -321,18 +321,21 @@ impl SplitRows {
         starts: &TaskStarts,
         kinds: &[(u32, LargeItems)],
     ) -> Result<Vec<Self>, SpmmError> {
-        let blocks = |(items_of_block, large): (u32, LargeItems)| {
-            large.item_of(starts.count).div_ceil(items_of_block)
-        };
+        // The blocks of each kind, and where its two lists start, each with room for four numbers for each block.
+        let mut all = 0;
+        let places = kinds.iter().map(|&(items_of_block, large)| {
+            let blocks = large.item_of(starts.count).div_ceil(items_of_block);
+            let (start, room) = (all, 4 * blocks as usize);
+            all += 2 * room;
+            (blocks, start, room)
+        });
+        let places: Vec<_> = places.collect();
         let mut counts = a.device.zeros::<u32>(2 * kinds.len())?;
-        let all: usize = kinds.iter().map(|kind| 8 * blocks(*kind) as usize).sum();
         let mut lists = a.device.uninitialized::<u32>(all)?;
-        let mut start = 0;
-        for (kind, &(items_of_block, large)) in kinds.iter().enumerate() {
+        let numbered = kinds.iter().zip(&places).enumerate();
+        for (kind, (&(items_of_block, large), &(blocks, start, room))) in numbered {
             let (no_sums, no_rows) = (GlobalMut::from_address(0), Global::from_address(0));
             let items = starts.items::<u32>(large, no_sums, no_rows);
-            let blocks = blocks((items_of_block, large));
-            let room = 4 * blocks as usize;
             let counts = counts.mutable().offset(2 * kind);
             let arguments = (
                 a.rows,
@@ -343,28 +346,24 @@ impl SplitRows {
                 lists.mutable().offset(start),
                 lists.mutable().offset(start + room),
             );
-            start += 2 * room;
             // SAFETY: the two lists have room for four numbers for each block, and each kind has two counts.
             unsafe {
                 (a.device).launch(&tasks::find_split_rows(), tasks::launch(blocks), arguments)?
             };
         }
         let (counts, lists) = (counts.download()?, Arc::new(lists));
-        let mut start = 0;
-        let found = kinds.iter().zip(counts.chunks_exact(2));
-        let found = found.map(|(&(items_of_block, large), counts)| {
-            let room = 4 * blocks((items_of_block, large)) as usize;
-            start += 2 * room;
-            Self {
+        let found = kinds.iter().zip(places).zip(counts.chunks_exact(2));
+        let found = found.map(
+            |((&(items_of_block, large), (_, start, room)), counts)| Self {
                 items_of_block,
                 large,
                 few_parts_count: counts[0],
                 many_parts_count: counts[1],
                 lists: Arc::clone(&lists),
-                start: start - 2 * room,
+                start,
                 room,
-            }
-        });
+            },
+        );
         Ok(found.collect())
     }
 

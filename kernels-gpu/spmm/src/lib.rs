@@ -38,8 +38,10 @@ macro_rules! kernels {
             pub mod column_blocks;
             pub mod scaling;
             mod lane_columns;
+            mod lane_groups;
             pub mod reduction;
             mod row_epilogue;
+            mod split_rows;
             pub mod tasks;
             pub mod teams;
         }

@@ -128,6 +128,21 @@ fn the_bound_is_the_memory_where_x_is_large_and_the_launches_where_there_is_litt
 }
 
 #[test]
+fn an_h200_has_the_l2_rate_that_the_constants_were_fitted_with() {
+    let relative = model(&DeviceProfile::h200()).gpu.relative_l2_rate;
+    assert!((relative - 1.0).abs() < 1e-3, "{relative}");
+    let mut slow = DeviceProfile::h200();
+    slow.rates.l2_bytes_per_second = slow.rates.l2_bytes_per_second.map(|rate| rate / 2);
+    slow.rates.launch_nanoseconds = Some(9_000);
+    let seconds = |profile: &DeviceProfile, a: &Statistics| {
+        model(profile).predict(a, &row(256).vector(32, 1)).seconds
+    };
+    for a in [even(2, 1), even(20_000, 200)] {
+        assert!(seconds(&slow, &a) > seconds(&DeviceProfile::h200(), &a));
+    }
+}
+
+#[test]
 fn measuring_costs_more_for_more_candidates_and_longer_runs() {
     assert!(CostModel::measuring_seconds(3, 1e-3) > CostModel::measuring_seconds(2, 1e-3));
     assert!(CostModel::measuring_seconds(2, 2e-3) > CostModel::measuring_seconds(2, 1e-3));

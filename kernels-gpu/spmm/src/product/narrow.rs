@@ -19,18 +19,17 @@
 //! every run. Tasks are as in merge path (Merrill and Garland, SC 2016).
 
 mod chunk;
-pub(super) mod lane_groups;
-pub(super) mod split_rows;
 mod walk;
 
+use crate::product::lane_groups::{self, LaneGroups};
 use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
 use crate::product::scaling::Scaling;
+use crate::product::split_rows;
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape};
 pub use chunk::LOADS;
 use chunk::bytes_of_warp;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
-use lane_groups::LaneGroups;
 use walk::Walk;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use warprow_kernels_matrix::{Operand, SumOf};

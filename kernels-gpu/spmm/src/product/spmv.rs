@@ -23,8 +23,8 @@
 mod chunk;
 
 use crate::product::lane_columns::LaneColumns;
-use crate::product::narrow::lane_groups::LaneGroups;
-use crate::product::narrow::split_rows;
+use crate::product::lane_groups::LaneGroups;
+use crate::product::split_rows;
 use crate::product::reduction::{Reducer, Reduction, Total};
 use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
 use crate::product::scaling::Scaling;

@@ -27,10 +27,11 @@ pub use variant::{
     GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, lanes_of_shape, width, width_of,
 };
 
-use crate::product::narrow::{lane_groups::LaneGroups, split_rows};
+use crate::product::lane_groups::LaneGroups;
 use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
 use crate::product::row_epilogue::{AddSums, RowEpilogue, StoreSums, StoreSumsInAnyOrder};
 use crate::product::scaling::Scaling;
+use crate::product::split_rows;
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;

@@ -12,7 +12,7 @@
 //! segments' ends              ab              cdef         ghijk    l
 //! ```
 
-use super::lane_groups::LaneGroups;
+use crate::product::lane_groups::LaneGroups;
 use crate::product::lane_columns::LaneColumns;
 use crate::product::reduction::Reducer;
 use core::array;

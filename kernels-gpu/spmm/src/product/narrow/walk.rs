@@ -1,12 +1,12 @@
 //! A warp on its way through its task: a chunk of nonzeros after the other, first their sums, then their rows.
 
 use super::chunk::{Chunk, ChunkSums};
-use super::lane_groups::{LaneGroups, join_groups};
-use super::split_rows;
+use crate::product::lane_groups::{LaneGroups, join_groups};
 use crate::items::Items;
 use crate::product::reduction::Reducer;
 use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
 use crate::product::scaling::Scaling;
+use crate::product::split_rows;
 use core::array;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
