@@ -20,8 +20,8 @@ pub(super) const EMULATOR_OF: &str = "emulator of ";
 /// An [emulator of it](super::Device::emulator_of) makes the GPU's plans: the same kernels, grids and tasks. An
 /// emulator without a profile knows no caches and takes the host's cores for multiprocessors.
 ///
-/// Profiles of five GPUs are in the library; others are [read](Self::read) from files. The environment variable
-/// `WARPROW_PROFILE` can name a file for [`Device::open`](super::Device::open) and
+/// Profiles of five GPUs are in the library; others are [read](Self::read) from files. Plans on a GPU with the name of
+/// one of the five use its rates. The environment variable `WARPROW_PROFILE` can name a file for [`Device::open`](super::Device::open) and
 /// [`Device::select`](super::Device::select). If they open an emulator, it is an emulator of the profile's GPU. If they
 /// open a GPU with the profile's name, plans use the profile's rates. A GPU with another name ignores the profile.
 ///
@@ -71,7 +71,7 @@ impl DeviceProfile {
         h100
     }
 
-    /// NVIDIA A100 SXM with 80 GB of memory.
+    /// NVIDIA A100 SXM with 80 GB of memory. Nothing was measured on it.
     #[must_use]
     pub fn a100() -> Self {
         let [a100, ..] = Self::all();

@@ -2,7 +2,7 @@
 //!
 //! The model errs where it compares kernels and numbers of lanes; the order of the rows and the blocks of columns that
 //! it predicts for each of them are good. So the best candidate of each kernel and number of lanes is timed, and then
-//! other sizes of tasks for the fastest. docs/notes/spmm_plan.md says how good the choices are.
+//! other sizes of tasks for the two fastest. docs/notes/spmm_plan.md says how good the choices are.
 
 use super::Spmm;
 use super::building::OrderedMatrix;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use warprow_kernels::spmm::{ItemKind, SpmmKernel};
 
 /// Candidates within this multiple of the fastest one's time are timed with other sizes of tasks, two at most.
-const MAX_OF_SIZED: f64 = 1.15;
+const MAX_RATIO_FOR_SIZES: f64 = 1.15;
 
 /// Maximum number of candidates that are timed with other sizes of tasks.
 const MAX_SIZED: usize = 2;
@@ -39,7 +39,7 @@ const SAMPLE_TIME: Duration = Duration::from_micros(200);
 const MAX_RUNS: u32 = 50;
 
 /// A candidate with a run of more than this multiple of the fastest one's time is given up.
-const GIVEN_UP: f64 = 1.3;
+const MAX_RATIO_OF_RUN: f64 = 1.3;
 
 /// What times the candidates of a plan.
 pub(super) trait Clock<E: SpmmElement> {
@@ -114,7 +114,7 @@ impl<E: SpmmElement> Clock<E> for DeviceClock<E> {
             warmed_up += last * count;
             count = runs_for(SAMPLE_TIME, last);
         }
-        let limit = best.map(|best| best.mul_f64(GIVEN_UP));
+        let limit = best.map(|best| best.mul_f64(MAX_RATIO_OF_RUN));
         if limit.is_some_and(|limit| last > limit) {
             return Ok(last);
         }
@@ -202,7 +202,7 @@ fn fastest<E: SpmmElement>(
         time(candidate, &mut all)?;
     }
     all.sort_by_key(|(_, measurement)| measurement.time);
-    let limit = all[0].1.time.mul_f64(MAX_OF_SIZED);
+    let limit = all[0].1.time.mul_f64(MAX_RATIO_FOR_SIZES);
     let sized = all.iter().take(MAX_SIZED);
     let sized = sized.filter(|(_, measurement)| measurement.time <= limit);
     let with_sizes = |&(index, measurement): &(usize, SpmmMeasurement)| {

@@ -56,7 +56,7 @@ pub struct SpmmOptions {
     /// adds by atomics is then an error.
     pub deterministic: bool,
     /// Whether [`Spmm::set_values`](super::Spmm::set_values) may be called. The plan then copies the values. If it
-    /// reorders nonzeros, it also stores the caller's position of each nonzero: 4 bytes of device memory.
+    /// reorders nonzeros, it also stores the caller's position of each nonzero: 4 bytes of device memory for each.
     pub updatable: bool,
     /// The number of features (columns of X) to plan for. Default: unknown; the plan then assumes 64. Kernel, row order
     /// and task size depend on it. Runs may have any other number.
@@ -73,11 +73,11 @@ pub struct SpmmOptions {
     ///
     /// Measuring takes as long as a hundred runs or more. Device memory holds the plan, one candidate, and an X and a Y
     /// of zeros. Two measured plans of one matrix can differ, and so can the rounding of their sums. To repeat a plan,
-    /// pass its tuning from [`measurements`](super::Spmm::measurements). With `measure(false)`, or without a number of
-    /// runs, the same options give the same plan.
+    /// pass its tuning from [`measurements`](super::Spmm::measurements). A plan that does not measure is the same each time:
+    /// use `measure(false)`, or set neither `measure` nor `runs`.
     ///
     /// Even with `measure(true)`, a plan keeps to its prediction in four cases, and its `Display` says so:
-    /// [`features`](Self::features) is unknown; there is one candidate; the device has no clock (the emulator); memory
+    /// [`features`](Self::features) is unknown; there are fewer than two candidates; the device has no clock (the emulator); memory
     /// does not suffice.
     pub measure: Option<bool>,
     /// How it is computed. Default: the plan chooses.
@@ -121,7 +121,7 @@ pub struct SpmmTuning {
     /// The kernel.
     pub kernel: Option<SpmmKernel>,
     /// The order in which the plan keeps the rows of A. Default for kernels on tasks or teams: clusters if they pay,
-    /// else the caller's order; for [`SpmmKernel::Reordered`] by the first column; for the other kernels the caller's
+    /// else the caller's order (teams may start with the longest rows); for [`SpmmKernel::Reordered`] by the first column; for the other kernels the caller's
     /// order.
     pub order: Option<RowOrder>,
     /// Lanes of a sub-warp, for kernels on tasks: 8, 16 or 32, or the next lower number that the type and the number of

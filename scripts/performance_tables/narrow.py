@@ -49,7 +49,7 @@ def ratios(folder, file):
             "**Speed relative to a copy of the bytes of A, X and Y**, on banded matrices, by the number of features:",
             f"{parts}.",
         )
-    return text + "\n" + measured(results, ("cusparse", "cuSPARSE")) + f"\n[Results]({{folder}}/{file}).\n"
+    return text + "\n" + prose(measured(results, ("cusparse", "cuSPARSE"))) + f"[Results]({{folder}}/{file}).\n"
 
 
 def widths_of(cases):
@@ -62,7 +62,9 @@ def by_kind(cases, ratio):
     rows = []
     for kind in distinct(case.kind for case in cases):
         of_kind = [case for case in cases if case.kind == kind]
-        rows.append([kind, *(cell([ratio(c) for c in of_kind if c.features == w], graphs) for w in widths_of(cases))])
+        cells = [cell([ratio(c) for c in of_kind if c.features == w], graphs) for w in widths_of(cases)]
+        if any(cells):
+            rows.append([kind, *cells])
     return table([f"{cases[0].element}, features", *widths_of(cases)], rows)
 
 

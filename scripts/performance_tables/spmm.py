@@ -156,9 +156,11 @@ def speed(folder, name="spmm"):
     if not cases:
         return "Not measured yet.\n"
     results = [result for case in cases for result in case.results.values()]
-    graphs = distinct(case.graph for case in cases)
+    sizes = distinct(
+        f"`{case.graph}` ({case.ours()['rows']:,}, {case.ours()['nnz']:,})" for case in cases if case.ours()
+    )
     text = prose(
-        f"Graphs of the sizes of {', '.join(f'`{graph}`' for graph in graphs)}.",
+        f"Graphs of the sizes of data sets, in brackets rows and nonzeros: {', '.join(sizes)}.",
         "A cell has the geometric mean over the graphs and, in brackets, the smallest ratio.",
         "A second number in the brackets says how many graphs the cell has, where it lacks some.",
     )
@@ -212,7 +214,7 @@ def speed(folder, name="spmm"):
         counts.append("The gather limit was not measured.")
     for reason in distinct(reason for case in cases if (reason := case.why_not_timed())):
         count = sum(case.why_not_timed() == reason for case in cases)
-        counts.append(f"Without a time: {count} cases, {reason}.")
+        counts.append(f"Without a time: {count} ({reason}).")
     counts += spread(cases)
     rounded = [result for result in results if result.get("rounds_sums")]
     if rounded:
