@@ -61,7 +61,7 @@ pub struct SpmmOptions {
     /// The number of features (columns of X) to plan for. Default: unknown; the plan then assumes 64. Kernel, row order
     /// and task size depend on it. Runs may have any other number.
     pub features: Option<u32>,
-    /// The number of runs in which the plan must pay for itself. Default: 20, or 1000 with `measure(true)`.
+    /// The number of runs in which the plan must pay for itself. Default: 50, or 1000 with `measure(true)`.
     ///
     /// By its prediction, the plan searches for a row order, or makes blocks of columns, only if these runs gain more
     /// than that costs. If you set the number, the same holds for counting the statistics that it predicts by, and for
