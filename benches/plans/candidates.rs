@@ -13,7 +13,7 @@ pub struct Candidate {
     pub told_features: bool,
     #[serde(skip)]
     tuning: SpmmTuning,
-    /// Steps of a task, if they are set.
+    /// Steps of a task, if they are set; else the plan chooses them, as it does for what it predicts.
     pub task_size: Option<u32>,
     /// Whether tasks are joined, if that is set.
     pub joined: Option<bool>,
@@ -59,6 +59,11 @@ impl Candidate {
         }
     }
 
+    /// Whether the sweep sets clusters of rows.
+    pub fn is_clustered(&self) -> bool {
+        self.tuning.order == Some(RowOrder::Clustered)
+    }
+
     /// The options of the plan.
     pub fn options(&self, features: u32) -> SpmmOptions {
         let measures = self.setting == Setting::Measured;
@@ -85,7 +90,6 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
         Candidate::own(false),
         Candidate::measured(),
     ];
-    let given = SpmmTuning::new().order(RowOrder::Given).join_tasks(false);
     if features <= MAX_NARROW {
         let narrow = SpmmTuning::new()
             .kernel(SpmmKernel::Narrow)
@@ -101,23 +105,20 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
         .into_iter()
         .filter(|&lanes| lanes == 8 || 2 * features > ELEMENTS_OF_LANE * lanes / 2);
     for lanes in lanes {
-        let vector = given.kernel(SpmmKernel::Vector).lanes(lanes);
+        let vector = SpmmTuning::new().kernel(SpmmKernel::Vector).lanes(lanes);
         for order in ORDERS {
             for blocks in [1, 2, 4, 8] {
                 let too_short = mean_row / f64::from(blocks) < MIN_NONZEROS_IN_BLOCK;
                 if blocks > 1 && (too_short || (order == RowOrder::Clustered && blocks > 2)) {
                     continue;
                 }
-                let tuning = vector.order(order).column_blocks(blocks);
-                all.push(Candidate::set(tuning.task_size(128)));
+                all.push(Candidate::set(vector.order(order).column_blocks(blocks)));
             }
         }
-        let one_block = vector.column_blocks(1);
-        for size in [64, 256, 512] {
-            all.push(Candidate::set(one_block.task_size(size)));
+        let one_block = vector.order(RowOrder::Given).column_blocks(1);
+        for size in [64, 128, 256, 512] {
+            all.push(Candidate::set(one_block.task_size(size).join_tasks(false)));
         }
-        let clustered = one_block.order(RowOrder::Clustered);
-        all.push(Candidate::set(clustered.task_size(64)));
         if lanes > 8 {
             for size in [64, 128] {
                 all.push(Candidate::set(one_block.task_size(size).join_tasks(true)));

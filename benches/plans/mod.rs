@@ -32,7 +32,7 @@ use statistics::{Statistics, row_permutation};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::{Device, DeviceBuffer};
-use warprow::{DeviceCsr, RowOrder, Spmm, SpmmOptions, generate};
+use warprow::{DeviceCsr, RowOrder, Spmm, SpmmKernel, SpmmOptions, generate};
 
 /// Maximum number of elements of X and of Y.
 const MAX_ELEMENTS: usize = 400_000_000;
@@ -40,8 +40,12 @@ const MAX_ELEMENTS: usize = 400_000_000;
 /// Random elements, which X repeats.
 const RANDOM_ELEMENTS: usize = 1 << 22;
 
-/// Samples of a time.
-const SAMPLES: u32 = 7;
+/// Samples of a time, and work before the first one: the device is busy from one candidate to the next.
+const SAMPLES: u32 = 5;
+const WARM_UP: Duration = Duration::from_millis(2);
+
+/// Clusters are given up in a case where they take more than this multiple of the time of the caller's order.
+const MAX_OF_CLUSTERED: f64 = 1.15;
 
 /// The options.
 #[derive(Clone, Debug, Parser)]
@@ -62,6 +66,10 @@ struct Options {
     /// Runs the plan's own choices alone
     #[arg(long)]
     own_only: bool,
+
+    /// Runs no plans that measure
+    #[arg(long)]
+    no_measured: bool,
 
     /// Times whole products instead: planning and one run
     #[arg(long)]
@@ -212,7 +220,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
                     results: &results,
                 })?;
             } else {
-                let results = case(&stored, features, &x, &mut y, options.own_only)?;
+                let results = case(&stored, features, &x, &mut y, options)?;
                 lines.write(&CaseLine {
                     bench: "plans",
                     line: "case",
@@ -273,13 +281,18 @@ fn case(
     features: u32,
     x: &DeviceBuffer<f32>,
     y: &mut DeviceBuffer<f32>,
-    own_only: bool,
+    runs: &Options,
 ) -> anyhow::Result<Vec<Measured>> {
     let mean_row = stored.pattern().nnz() as f64 / stored.pattern().rows().max(1) as f64;
     let mut results: Vec<Measured> = Vec::new();
     let mut best = None;
     for candidate in candidates(features, mean_row) {
-        if own_only && candidate.setting == Setting::Set {
+        let is_left_out = match candidate.setting {
+            Setting::Own => false,
+            Setting::Measured => runs.no_measured,
+            Setting::Set => runs.own_only || candidate.is_clustered() && clusters_lose(&results),
+        };
+        if is_left_out {
             continue;
         }
         let options = candidate.options(features);
@@ -289,12 +302,46 @@ fn case(
             drop(plan);
             plan = Spmm::<f32>::plan_device(stored, options)?;
         }
+        if candidate.setting == Setting::Set && runs_already(&results, &plan, candidate, features) {
+            continue;
+        }
         let measured = time(&plan, candidate, features, x, y, best)?;
         let fastest = measured.ms.into_iter().chain(best);
         best = fastest.min_by(f64::total_cmp);
         results.push(measured);
     }
     Ok(results)
+}
+
+/// Whether another candidate that the sweep sets has run with the same choices: not every request has an instance.
+fn runs_already(results: &[Measured], plan: &Spmm<f32>, set: Candidate, features: u32) -> bool {
+    results.iter().any(|other| {
+        other.candidate.setting == Setting::Set
+            && (other.candidate.task_size, other.candidate.joined) == (set.task_size, set.joined)
+            && (other.kernel, other.order)
+                == (plan.kernel_for(features).name(), plan.order().name())
+            && (other.lanes, other.column_blocks) == (plan.lanes(features), plan.column_blocks())
+    })
+}
+
+/// Whether `vector` was clearly slower with the rows in clusters than in the caller's order, with the same lanes and
+/// blocks of columns.
+fn clusters_lose(results: &[Measured]) -> bool {
+    let vector = |result: &&Measured| {
+        result.kernel == SpmmKernel::Vector.name() && result.candidate.setting == Setting::Set
+    };
+    let clustered = results.iter().filter(vector);
+    let mut clustered = clustered.filter(|result| result.candidate.is_clustered());
+    clustered.any(|clustered| {
+        let given = results.iter().filter(vector).find(|given| {
+            !given.candidate.is_clustered()
+                && given.candidate.task_size.is_none()
+                && given.candidate.joined.is_none()
+                && (given.lanes, given.column_blocks) == (clustered.lanes, clustered.column_blocks)
+        });
+        let ratio = given.and_then(|given| Some(clustered.ms? / given.ms?));
+        ratio.is_some_and(|ratio| ratio > MAX_OF_CLUSTERED)
+    })
 }
 
 fn time(
@@ -309,9 +356,7 @@ fn time(
         plan.cols() * features as usize,
         plan.rows() * features as usize,
     );
-    let effort = Effort::of(SAMPLES)
-        .against(best)
-        .warmed_up_for(Duration::from_millis(4));
+    let effort = Effort::of(SAMPLES).against(best).warmed_up_for(WARM_UP);
     let timing = measure(plan.device(), effort, || {
         plan.run(x.slice(..x_len)?, features as usize, y.slice_mut(..y_len)?)
     })?;

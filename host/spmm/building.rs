@@ -66,6 +66,7 @@ impl<E: SpmmElement> Spmm<E> {
         let sizes = ItemSizes {
             requested: options.tuning.task_size,
             max_task_size: choices.max_task_size(),
+            even_row: choices.even_row(),
             resident: choices.resident_tasks::<E>(&a.pattern, options, epilogue)?,
             chunk: narrow::nonzeros_of_chunk::<E>(
                 options.features.unwrap_or(TYPICAL_FEW_FEATURES),

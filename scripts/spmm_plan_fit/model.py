@@ -8,9 +8,11 @@ from .recorded import L1_BYTES
 START = {
     "memory_efficiency": 0.9,
     "l2_bytes_per_cycle": 32.0,
+    "load_overhead_bytes": 16.0,
     "l2_share": 0.6,
     "l1_share": 0.4,
-    "l1_cycles_per_line": 1.0,
+    "l1_cycles_per_half_line": 1.0,
+    "l1_cycles_per_fill": 0.5,
     "overlap": 3.0,
     "instructions_per_nonzero": 8.0,
     "instructions_per_load": 4.0,
@@ -22,6 +24,7 @@ START = {
     "cycles_per_nonzero_in_step": 80.0,
     "cycles_per_chunk": 3000.0,
     "cycles_per_step": 60.0,
+    "cycles_per_added_row": 200.0,
     "l1_reuse_nonzeros": 12.0,
 }
 
@@ -31,9 +34,10 @@ ROW_STEPS = 2.0
 LAUNCH_MS = 3.0e-3
 L1_BYTES_PER_CYCLE = 128.0
 LINE = 128.0
+HALF_LINE = 64.0
 SCHEDULERS = 4.0
-# Resident warps of a multiprocessor.
-VECTOR_WARPS, IN_STEP_WARPS, NARROW_WARPS = 32.0, 24.0, 32.0
+# Resident warps of a multiprocessor for which `in_step` divides long rows.
+IN_STEP_WARPS = 24.0
 NARROW_LOADS = 8.0
 
 
@@ -41,6 +45,16 @@ def power_of_two(numbers):
     """The largest power of two of at most 128 that divides each number."""
     numbers = numbers.astype(int)
     return np.minimum(128, numbers & -numbers).astype(float)
+
+
+def resident_warps(s):
+    """Resident warps of a multiprocessor, as the registers of the kernels allow."""
+    width = np.round(s.load / s.lanes)
+    vector = np.select(
+        [s.blocks > 1, (width == 4) & (s.lanes == 32), (width == 4) | (s.lanes == 16)], [28.0, 32.0, 28.0], 36.0
+    )
+    in_step = np.select([width == 1, width == 2], [28.0, 32.0], 24.0)
+    return np.where(s.vector, vector, np.where(s.in_step, in_step, 32.0))
 
 
 def predict(s, c, parts=False):
@@ -62,11 +76,11 @@ def predict(s, c, parts=False):
     neighbours = np.where(s.vector, np.where(s.lanes > 8, 4, 8), np.where(s.in_step, 4, 1))
     own = np.where(s.vector, np.maximum(1, c["l1_reuse_nonzeros"] / mean_row), 1)
     local = s.locality_of(neighbours * own)
-    # A load of a sub-warp, and the cache lines that it touches.
+    # A load of a sub-warp, and the halves of cache lines that it touches.
     load = np.where(s.narrow, tile_bytes, s.load * element)
     loads = np.ceil(row_bytes / load)
     aligned_load = np.where(loads > 1, np.minimum(power_of_two(row_bytes), power_of_two(load)), power_of_two(row_bytes))
-    lines = (row_bytes / loads + LINE - aligned_load) / LINE
+    half_lines = (row_bytes / loads + HALF_LINE - np.minimum(HALF_LINE, aligned_load)) / HALF_LINE
 
     uncovered = 1 - s.covered(c["l1_share"] * L1_BYTES / tile_bytes)
     in_phase = IN_STEP_WARPS * mean_row
@@ -74,7 +88,7 @@ def predict(s, c, parts=False):
     l1_misses = local * np.where(s.in_step, np.minimum(phase, uncovered), uncovered)
 
     # The L2 cache.
-    warps = s.multiprocessors * np.where(s.vector, VECTOR_WARPS, np.where(s.in_step, IN_STEP_WARPS, NARROW_WARPS))
+    warps = s.multiprocessors * resident_warps(s)
     slots = np.where(s.vector, warps / of_warp, warps)
     l2 = c["l2_share"] * s.l2_bytes
     far = s.locality[-1]
@@ -90,13 +104,12 @@ def predict(s, c, parts=False):
     loaded = s.nnz * tiles
     lists = 8 * s.nnz
     results = s.rows_ * row_bytes * (2 * s.blocks - 1)
-    memory = (loaded * touched(64.0) * l2_misses + streamed * (lists + results)) / (
-        s.memory_rate * c["memory_efficiency"] / 1e3
-    )
+    from_memory = loaded * touched(64.0) + s.nnz * loads * c["load_overhead_bytes"]
+    memory = (from_memory * l2_misses + streamed * (lists + results)) / (s.memory_rate * c["memory_efficiency"] / 1e3)
     l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
     l1_time = np.where(
         s.vector | s.in_step,
-        s.nnz * loads * lines * c["l1_cycles_per_line"] / per_ms,
+        s.nnz * loads * half_lines * (c["l1_cycles_per_half_line"] + c["l1_cycles_per_fill"] * l1_misses) / per_ms,
         loaded * touched(32.0) / (per_ms * L1_BYTES_PER_CYCLE),
     )
     per_lane = s.tile / s.lanes
@@ -119,9 +132,10 @@ def predict(s, c, parts=False):
     items = np.where(s.narrow, steps / narrow_size, items)
     chunks = s.nnz * s.lanes / 32 / NARROW_LOADS
     in_step = s.rows_ * c["cycles_per_row_in_step"] + s.nnz * of_warp * c["cycles_per_nonzero_in_step"]
+    added_rows = (s.blocks - 1) * s.rows_
     cycles = np.where(
         s.vector,
-        steps * c["cycles_per_step"],
+        steps * c["cycles_per_step"] + added_rows * c["cycles_per_added_row"],
         np.where(s.in_step, in_step, chunks * c["cycles_per_chunk"]),
     )
     one_after_the_other = cycles * tiles / np.minimum(slots, items) / s.clock * 1e3

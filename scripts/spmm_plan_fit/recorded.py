@@ -86,13 +86,13 @@ class Sweeps:
         self.nnz = number(lambda g, m, f, r: m["nnz"])
         self.features = number(lambda g, m, f, r: f)
         self.blocks = number(lambda g, m, f, r: r["column_blocks"])
-        self.task_size = number(lambda g, m, f, r: r["task_size"] or 0)
         shapes = [shape(r, f) for _, _, f, r in rows]
         self.lanes, self.tile, self.load = np.array(shapes, float).T
         self.vector = flag(lambda g, m, f, r: r["kernel"] == "vector")
         self.in_step = flag(lambda g, m, f, r: r["kernel"] == "in_step")
         self.narrow = flag(lambda g, m, f, r: r["kernel"] == "narrow")
-        self.joined = flag(lambda g, m, f, r: r["joined"])
+        # Other sizes of tasks than the plan's.
+        self.sized = flag(lambda g, m, f, r: r["task_size"] is not None or r["joined"] is not None)
         self.own = flag(lambda g, m, f, r: r["setting"] != "set")
         self.told = flag(lambda g, m, f, r: r["told_features"])
         self.ordered = flag(lambda g, m, f, r: r["order"] == "clustered" and m["clustered"])

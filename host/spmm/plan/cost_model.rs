@@ -25,6 +25,9 @@ use warprow_kernels::spmm::product::vector::items_of_block;
 /// A cache line.
 const LINE: f64 = 128.0;
 
+/// What the L1 cache gives at a time, where lanes load neighbouring elements.
+const HALF_LINE: f64 = 64.0;
+
 /// What a multiprocessor loads from the L2 cache at least.
 const SECTOR: f64 = 32.0;
 
@@ -62,10 +65,8 @@ const MEASURED_SIZES: usize = 8;
 /// Steps of a task. The model does not choose their size.
 const STEPS: f64 = 128.0;
 
-/// Resident warps of a multiprocessor, as the registers of the kernels allow.
-const VECTOR_WARPS: f64 = 32.0;
+/// Resident warps of a multiprocessor for which `in_step` divides long rows.
 const IN_STEP_WARPS: f64 = 24.0;
-const NARROW_WARPS: f64 = 32.0;
 
 /// Part of the L2 cache up to which everything stays there between runs, and the part more with which nothing does.
 const HELD_BETWEEN_RUNS: (f64, f64) = (0.7, 0.6);
@@ -225,14 +226,16 @@ impl CostModel {
         let loaded = nonzeros * tile.count;
         let lists = NONZERO_BYTES * nonzeros;
         let results = rows * row_bytes * (2.0 * blocks - 1.0);
-        let memory = (loaded * tile.loaded(MEMORY_ACCESS) * l2_misses
-            + streamed * (lists + results))
+        let loads = Tile::loads(candidate);
+        let loads_of_x = nonzeros * loads.count;
+        let from_memory = loaded * tile.loaded(MEMORY_ACCESS) + loads_of_x * c.load_overhead_bytes;
+        let memory = (from_memory * l2_misses + streamed * (lists + results))
             / (gpu.memory_rate * c.memory_efficiency);
         let l2_bytes = loaded * tile.loaded(SECTOR) * l1_misses + lists * tile.count + results;
         let l2_time = l2_bytes / (per_second * c.l2_bytes_per_cycle * gpu.relative_l2_rate);
         let l1_cycles = if is_vector || is_in_step {
-            let loads = Tile::loads(candidate);
-            nonzeros * loads.count * loads.loaded(LINE) / LINE * c.l1_cycles_per_line
+            let cycles = c.l1_cycles_per_half_line + c.l1_cycles_per_fill * l1_misses;
+            loads_of_x * loads.loaded(HALF_LINE) / HALF_LINE * cycles
         } else {
             loaded * tile.loaded(SECTOR) / L1_BYTES_PER_CYCLE
         };
@@ -254,16 +257,15 @@ impl CostModel {
         let issue = issued / (per_second * SCHEDULERS);
 
         // What the resident warps do one after the other.
-        let warps = gpu.multiprocessors
-            * match candidate.kernel {
-                SpmmKernel::Vector => VECTOR_WARPS,
-                SpmmKernel::InStep => IN_STEP_WARPS,
-                _ => NARROW_WARPS,
-            };
+        let warps = gpu.multiprocessors * candidate.resident_warps();
         let slots = if is_vector { warps / of_warp } else { warps };
         let chunk = 32.0 / lanes * narrow::LOADS as f64;
         let (items, cycles) = match candidate.kernel {
-            SpmmKernel::Vector => (steps / STEPS, steps * c.cycles_per_step),
+            SpmmKernel::Vector => {
+                let added_rows = (blocks - 1.0) * rows;
+                let cycles = steps * c.cycles_per_step + added_rows * c.cycles_per_added_row;
+                (steps / STEPS, cycles)
+            }
             SpmmKernel::InStep => (
                 rows,
                 rows * c.cycles_per_row_in_step + nonzeros * of_warp * c.cycles_per_nonzero_in_step,

@@ -5,7 +5,7 @@
 //! columns, it serves more ([`distinct_share`], [`Localities`]); both are measured on a sample of the rows, see
 //! [`row_windows`](super::row_windows).
 
-use super::row_windows::windows;
+use super::row_windows::{RowWindow, windows};
 use crate::csr::DevicePattern;
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::OperandError;
@@ -173,8 +173,20 @@ impl Localities {
         }
         before.1.exp()
     }
+}
 
-    /// Measures them for the rows of a matrix in `order`, or in the matrix's own. It waits for the device.
+/// What a sample of a matrix's rows tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowSample {
+    /// How far neighbouring rows share columns.
+    pub locality: Localities,
+    /// The standard deviation of the nonzeros of a row over their mean, as far as windows of neighbouring rows tell: as
+    /// if their lengths were independent.
+    pub variation: f64,
+}
+
+impl RowSample {
+    /// Measures the rows of a matrix in `order`, or in the matrix's own. It waits for the device.
     pub fn measure(
         a: &DevicePattern,
         columns: &ColumnProfile,
@@ -198,12 +210,31 @@ impl Localities {
                 (distinct / counted / expected).min(1.0)
             }
         };
+        let smallest = found.first().map_or(&[][..], |windows| &windows[..]);
         Ok(Self {
-            near: locality(0),
-            middle: locality(1),
-            far: locality(2),
+            locality: Localities {
+                near: locality(0),
+                middle: locality(1),
+                far: locality(2),
+            },
+            variation: variation(smallest, WINDOW_ROWS[0]),
         })
     }
+}
+
+/// The standard deviation of the nonzeros of a row over their mean, from windows of so many rows; 0 if they are fewer
+/// than two.
+fn variation(windows: &[RowWindow], rows: u32) -> f64 {
+    // The last window may have fewer rows.
+    let whole = &windows[..windows.len().saturating_sub(1)];
+    let count = whole.len() as f64;
+    let nonzeros = || whole.iter().map(|window| f64::from(window.nonzeros));
+    let mean = nonzeros().sum::<f64>() / count;
+    if whole.len() < 2 || mean == 0.0 {
+        return 0.0;
+    }
+    let squares: f64 = nonzeros().map(|nonzeros| (nonzeros - mean).powi(2)).sum();
+    (squares / (count - 1.0) * f64::from(rows)).sqrt() / mean
 }
 
 #[cfg(test)]
@@ -249,7 +280,8 @@ mod tests {
         let a = DeviceCsr::upload(&device, a.view()).unwrap();
         let a = a.pattern();
         let columns = ColumnProfile::measure(&device, a.cols, &a.col_idx).unwrap();
-        Localities::measure(a, &columns, None).unwrap().far
+        let sample = RowSample::measure(a, &columns, None).unwrap();
+        sample.locality.far
     }
 
     #[test]
@@ -287,6 +319,39 @@ mod tests {
         let (together, shuffled) = (locality_of(&graph(false)), locality_of(&graph(true)));
         assert!((0.2..0.45).contains(&together), "{together}");
         assert!(shuffled > 0.95, "{shuffled}");
+    }
+
+    #[test]
+    fn the_variation_is_that_of_the_lengths_of_rows() {
+        let device = Device::emulator(EmulatorOptions::default());
+        let variation = |lengths: &[usize]| {
+            let mut row_ptr = vec![0];
+            row_ptr.extend(lengths.iter().scan(0, |end, length| {
+                *end += length;
+                Some(*end as u32)
+            }));
+            let columns: Vec<u32> = lengths
+                .iter()
+                .flat_map(|&length| 0..length as u32)
+                .collect();
+            let values = vec![1.0; columns.len()];
+            let a = CsMatI::<f32, u32, u32>::new((lengths.len(), 64), row_ptr, columns, values);
+            let a = DeviceCsr::upload(&device, a.view()).unwrap();
+            let a = a.pattern();
+            let columns = ColumnProfile::measure(&device, a.cols, &a.col_idx).unwrap();
+            RowSample::measure(a, &columns, None).unwrap().variation
+        };
+        assert_eq!(variation(&[]), 0.0);
+        assert_eq!(variation(&[3; 7]), 0.0);
+        assert_eq!(variation(&[5; 1003]), 0.0);
+        // Lengths of 10 and 50, at random: 20 of 30 in the mean.
+        let random: Vec<usize> = (0..4000_u32)
+            .map(|row| row.wrapping_add(1).wrapping_mul(0x85eb_ca6b))
+            .map(|hash| (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35))
+            .map(|hash| if hash >> 31 == 0 { 10 } else { 50 })
+            .collect();
+        let found = variation(&random);
+        assert!((found - 20.0 / 30.0).abs() < 0.1, "{found}");
     }
 
     #[test]

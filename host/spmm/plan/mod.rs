@@ -18,6 +18,7 @@ use crate::spmm::options::{SpmmElement, SpmmOptions};
 use crate::spmm::product::task_sizes::{self, ResidentTasks};
 use cost_model::candidate::{Candidate, FeatureRow, Prediction, for_few_features};
 use search::{Search, asks_for_tasks};
+use statistics::VARIATION_OF_EVEN_ROWS;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
@@ -173,10 +174,7 @@ impl Choices {
             match (&self.search, row.narrow()) {
                 (_, None) => false,
                 (None, Some(_)) => true,
-                (Some(search), Some(narrow)) => {
-                    let other = self.candidate(row, search);
-                    search.prefers_narrow(&narrow, &other)
-                }
+                (Some(search), Some(narrow)) => search.prefers_narrow(&narrow),
             }
         })
     }
@@ -220,6 +218,14 @@ impl Choices {
         let row_steps = statistics.mean_row() + f64::from(ROW_STEPS);
         let size = (ROWS_OF_SHARING_TASK * row_steps) as u32;
         (statistics.locality.far < SHARING_BELOW).then_some(size)
+    }
+
+    /// Steps of a row, if all rows have nearly the same number and the matrix is in one block of columns.
+    pub fn even_row(&self) -> Option<u32> {
+        let statistics = &self.search.as_ref()?.statistics;
+        let is_even = (statistics.variation).is_some_and(|found| found <= VARIATION_OF_EVEN_ROWS);
+        let steps = statistics.mean_row().round() as u32 + ROW_STEPS;
+        (is_even && self.column_blocks == 1).then_some(steps)
     }
 
     /// The tasks that the device runs at the same time, if the number of features is planned for, the matrix is in

@@ -1,6 +1,6 @@
 //! The order of a matrix's rows in a plan: the caller's, one that the caller asks for, or clusters if they pay.
 
-use super::locality::{Localities, distinct_share};
+use super::locality::{RowSample, distinct_share};
 use super::row_keys::{first_columns, frequent_columns, labels, longest_first, sorted};
 use super::search::Search;
 use crate::csr::{DevicePattern, ReorderedPattern, gather, number};
@@ -72,8 +72,8 @@ impl OrderedRows {
         if let Some(original) = rows_in(order, &a.pattern)? {
             if let Some(search) = search.filter(|search| !search.statistics.are_assumed) {
                 let given = &search.statistics;
-                let locality = Localities::measure(&a.pattern, &given.columns, Some(&original))?;
-                search.statistics = given.ordered(locality);
+                let sample = RowSample::measure(&a.pattern, &given.columns, Some(&original))?;
+                search.statistics = given.ordered(sample.locality);
             }
             a = a.permute_rows(&original)?;
             ordered.original = Some(Arc::new(original));
@@ -95,10 +95,11 @@ impl OrderedRows {
         let mut ordered = Self::given();
         if let Some(original) = rows_in(RowOrder::Clustered, &a.pattern)? {
             let given = &search.statistics;
-            let locality = Localities::measure(&a.pattern, &given.columns, Some(&original))?;
+            let sample = RowSample::measure(&a.pattern, &given.columns, Some(&original))?;
+            let locality = sample.locality;
             ordered.compared = Some([given.locality.middle, locality.middle]);
             let clustered = given.ordered(locality);
-            if search.gain(&clustered) > 0.0 {
+            if search.prefers_order(&clustered) {
                 search.statistics = clustered;
                 a = a.permute_rows(&original)?;
                 ordered.order = RowOrder::Clustered;

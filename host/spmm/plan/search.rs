@@ -3,7 +3,7 @@
 use super::cost_model::CostModel;
 use super::cost_model::candidate::{Candidate, FeatureRow, Prediction};
 use super::locality::Localities;
-use super::statistics::Statistics;
+use super::statistics::{Statistics, VARIATION_OF_EVEN_ROWS};
 use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
@@ -40,10 +40,10 @@ const TYPICAL_FEATURES: u32 = 64;
 /// Minimum mean number of nonzeros that a row has in a block of columns. With fewer, nothing was measured.
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
 
-/// Minimum mean number of nonzeros of a row with which `in_step` is chosen without being timed. On shorter rows the
-/// model errs in both directions: the warps of a block wait for the longest of four rows, and it does not know how far
-/// their lengths differ.
+/// Minimum mean number of nonzeros of a row with which `in_step` is chosen without being timed; the same where rows
+/// have nearly the same length. The warps of a block wait for the longest of four rows, which the model leaves out.
 const MIN_MEAN_ROW_IN_STEP: f64 = 100.0;
+const MIN_EVEN_ROW_IN_STEP: f64 = 50.0;
 
 /// Nonzeros of the smallest matrix that the model was fitted to. Launches take most of the time of smaller ones, and
 /// what it predicts beside them means little.
@@ -63,6 +63,9 @@ const LARGEST_SMALL: u32 = 1_000_000;
 /// Nonzeros of a row that `vector` splits on a small matrix.
 const SPLIT_ROW: u32 = 128;
 
+/// The part of the time of all runs that another order of the rows gains at least.
+const MIN_GAIN_OF_ORDER: f64 = 0.03;
+
 /// Maximum number of blocks of columns.
 const MAX_BLOCKS: u32 = 16;
 
@@ -78,13 +81,12 @@ fn is_measured(a: &Statistics) -> bool {
     a.nonzeros >= SMALLEST_MEASURED
 }
 
-/// Whether the kernel for few features is better than all others; `None` if the model decides.
-fn is_narrow_best(a: &Statistics, narrow: &Candidate) -> Option<bool> {
-    if narrow.lanes <= NARROW_LANES {
-        return Some(true);
-    }
+/// Whether the kernel for few features is better than all others. The model does not know how its rows balance.
+fn is_narrow_best(a: &Statistics, narrow: &Candidate) -> bool {
     let splits_rows = a.longest_row > SPLIT_ROW;
-    (a.nonzeros <= LARGEST_SMALL).then_some(splits_rows && narrow.lanes <= NARROW_LANES_IF_SMALL)
+    let is_small = a.nonzeros <= LARGEST_SMALL;
+    narrow.lanes <= NARROW_LANES
+        || (is_small && splits_rows && narrow.lanes <= NARROW_LANES_IF_SMALL)
 }
 
 /// What a plan may choose, and what it predicts the times from.
@@ -220,13 +222,9 @@ impl Search {
             None => !self.asks_for_tasks || kernel == SpmmKernel::Vector,
         };
         let narrow = self.row.narrow();
-        let mut narrow = narrow.filter(|narrow| wants(narrow.kernel));
-        if let Some(candidate) = narrow {
-            match is_narrow_best(a, &candidate) {
-                Some(true) => return vec![self.choice(a, candidate)],
-                Some(false) => narrow = None,
-                None => {}
-            }
+        let narrow = narrow.filter(|narrow| wants(narrow.kernel));
+        if let Some(candidate) = narrow.filter(|narrow| is_narrow_best(a, narrow)) {
+            return vec![self.choice(a, candidate)];
         }
         let in_step = if self.kernel.is_none() {
             is_measured(a) && self.may_run_in_step && wants(SpmmKernel::InStep)
@@ -269,10 +267,16 @@ impl Search {
 
     /// The best candidate for a matrix with these statistics.
     pub fn best(&self, a: &Statistics) -> Choice {
-        let may_be_predicted = |choice: &Choice| {
-            self.kernel.is_some()
-                || choice.candidate.kernel != SpmmKernel::InStep
-                || a.mean_row() >= MIN_MEAN_ROW_IN_STEP
+        let is_even = (a.variation).is_some_and(|found| found <= VARIATION_OF_EVEN_ROWS);
+        let least_row = match is_even {
+            true => MIN_EVEN_ROW_IN_STEP,
+            false => MIN_MEAN_ROW_IN_STEP,
+        };
+        let may_be_predicted = |choice: &Choice| match choice.candidate.kernel {
+            _ if self.kernel.is_some() => true,
+            SpmmKernel::Vector => true,
+            SpmmKernel::InStep => a.mean_row() >= least_row,
+            _ => is_narrow_best(a, &choice.candidate),
         };
         let candidates = self.candidates(a).into_iter();
         let best = candidates.filter(may_be_predicted).reduce(faster);
@@ -298,10 +302,9 @@ impl Search {
         best
     }
 
-    /// Whether [`narrow`](Candidate) is better than another candidate.
-    pub fn prefers_narrow(&self, narrow: &Candidate, other: &Candidate) -> bool {
-        let is_faster = || self.predict(narrow).seconds < self.predict(other).seconds;
-        is_narrow_best(&self.statistics, narrow).unwrap_or_else(is_faster)
+    /// Whether [`narrow`](Candidate) is the best candidate.
+    pub fn prefers_narrow(&self, narrow: &Candidate) -> bool {
+        is_narrow_best(&self.statistics, narrow)
     }
 
     /// The best candidate for the matrix.
@@ -354,8 +357,13 @@ impl Search {
         gain > self.model.search_seconds(&self.statistics)
     }
 
+    /// Whether another order of the rows gains more than the model errs between orders.
+    pub fn prefers_order(&self, ordered: &Statistics) -> bool {
+        self.gain(ordered) > MIN_GAIN_OF_ORDER * self.choose().seconds
+    }
+
     /// The predicted seconds that all runs gain by another order of the rows.
-    pub fn gain(&self, ordered: &Statistics) -> f64 {
+    fn gain(&self, ordered: &Statistics) -> f64 {
         self.choose().seconds - self.best(ordered).seconds
     }
 }

@@ -1,6 +1,6 @@
 //! The statistics of a matrix that the cost model predicts times from.
 
-use super::locality::{ColumnProfile, Localities, NEIGHBOURS};
+use super::locality::{ColumnProfile, Localities, NEIGHBOURS, RowSample};
 use crate::csr::DevicePattern;
 use crate::operand::OperandError;
 
@@ -19,11 +19,16 @@ pub struct Statistics {
     pub columns: ColumnProfile,
     /// Its order of rows.
     pub locality: Localities,
+    /// How far the lengths of rows differ: their standard deviation over their mean, if it is known.
+    pub variation: Option<f64>,
     /// Whether that is another than the caller's.
     pub is_ordered: bool,
     /// Whether nothing was counted, see [`assume`](Self::assume).
     pub are_assumed: bool,
 }
+
+/// Rows whose lengths have at most this [variation](Statistics::variation) are nearly of the same length.
+pub const VARIATION_OF_EVEN_ROWS: f64 = 0.25;
 
 /// The longest row that is assumed, in mean rows.
 const ASSUMED_LONGEST_ROW: f64 = 4.0;
@@ -32,7 +37,10 @@ impl Statistics {
     /// Measures those of a matrix on its device, and waits for the device.
     pub fn measure(a: &DevicePattern) -> Result<Self, OperandError> {
         let columns = ColumnProfile::measure(a.device(), a.cols, &a.col_idx)?;
-        let locality = Localities::measure(a, &columns, None)?;
+        let RowSample {
+            locality,
+            variation,
+        } = RowSample::measure(a, &columns, None)?;
         let most = columns.longest().min(a.cols.into()) as u32;
         Ok(Self {
             rows: a.rows,
@@ -41,6 +49,7 @@ impl Statistics {
             longest_row: a.longest_row.unwrap_or(most),
             columns,
             locality,
+            variation: Some(variation),
             is_ordered: false,
             are_assumed: false,
         })
@@ -57,6 +66,7 @@ impl Statistics {
             longest_row: a.longest_row.unwrap_or(longest),
             columns: ColumnProfile::even(a.cols, a.nonzeros()),
             locality: Localities::NONE,
+            variation: None,
             is_ordered: false,
             are_assumed: true,
         }

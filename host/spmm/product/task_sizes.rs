@@ -25,6 +25,9 @@ const MAX_TASK_SIZE: u64 = 256;
 /// The minimum where all tasks run at the same time: the time of a small matrix is that of one task.
 const MIN_RESIDENT_TASK_SIZE: u64 = 16;
 
+/// Rows of a task up to which it has a whole number of rows, if all have nearly the same length.
+const MAX_WHOLE_ROWS: u64 = 4;
+
 /// How large items may be.
 #[derive(Clone, Copy, Debug)]
 pub struct ItemSizes {
@@ -32,6 +35,8 @@ pub struct ItemSizes {
     pub requested: Option<u32>,
     /// Maximum number of steps of a task, if the caller asks for none.
     pub max_task_size: Option<u32>,
+    /// Steps of a row, if all rows have nearly the same number.
+    pub even_row: Option<u32>,
     /// The tasks that the device runs at the same time, if they may be all of the matrix's.
     pub resident: Option<ResidentTasks>,
     /// Nonzeros that the warp of a warp task takes at a time.
@@ -70,13 +75,27 @@ impl TaskSizes {
 
     fn of_steps(steps: u64, slots: u64, sizes: ItemSizes) -> Self {
         let resident = sizes.resident.filter(|tasks| !tasks.prefer_joined);
-        Self {
-            few_split_rows: task_size(steps, slots, sizes),
-            many_split_rows: (sizes.refine)
-                .then(|| task_size(steps, slots, ItemSizes { resident, ..sizes })),
-            least_split_row: match sizes.requested {
-                Some(_) => 1,
-                None => MIN_TASK_SIZE as u32,
+        let few_split_rows = task_size(steps, slots, sizes);
+        let many_split_rows =
+            (sizes.refine).then(|| task_size(steps, slots, ItemSizes { resident, ..sizes }));
+        let least_split_row = match sizes.requested {
+            Some(_) => 1,
+            None => MIN_TASK_SIZE as u32,
+        };
+        let whole_rows = (sizes.even_row)
+            .filter(|_| sizes.requested.is_none() && resident_size(steps, sizes).is_none())
+            .and_then(|row| Some((row, whole_rows(few_split_rows, row)?)));
+        match whole_rows {
+            Some((row, size)) => Self {
+                few_split_rows: size,
+                many_split_rows,
+                // A row that is a little longer than the others stays whole.
+                least_split_row: least_split_row.max(size + row),
+            },
+            None => Self {
+                few_split_rows,
+                many_split_rows,
+                least_split_row,
             },
         }
     }
@@ -105,12 +124,7 @@ fn task_size(steps: u64, slots: u64, sizes: ItemSizes) -> u32 {
     if let Some(requested) = sizes.requested {
         return requested.max(1);
     }
-    let of_resident = |tasks: ResidentTasks| steps.div_ceil(tasks.count.max(1));
-    if let Some(size) = sizes
-        .resident
-        .map(of_resident)
-        .filter(|size| *size <= MAX_TASK_SIZE)
-    {
+    if let Some(size) = resident_size(steps, sizes) {
         return size.max(MIN_RESIDENT_TASK_SIZE) as u32;
     }
     let most = sizes.max_task_size;
@@ -118,6 +132,24 @@ fn task_size(steps: u64, slots: u64, sizes: ItemSizes) -> u32 {
         u64::from(most).clamp(MIN_TASK_SIZE, MAX_TASK_SIZE)
     });
     (steps / (slots * TASKS_PER_SLOT)).clamp(MIN_TASK_SIZE, most) as u32
+}
+
+/// The size with which all tasks run at the same time, if it is not too large.
+fn resident_size(steps: u64, sizes: ItemSizes) -> Option<u64> {
+    let of_resident = |tasks: ResidentTasks| steps.div_ceil(tasks.count.max(1));
+    let size = sizes.resident.map(of_resident);
+    size.filter(|size| *size <= MAX_TASK_SIZE)
+}
+
+/// The size next to `size` that is a whole number of rows of `row` steps each; `None` where a task has so many rows
+/// that one more does not matter, or a part of a row. Else most blocks of threads have a task of one row more than the
+/// others, and wait for it.
+fn whole_rows(size: u32, row: u32) -> Option<u32> {
+    let (size, row) = (u64::from(size), u64::from(row.max(1)));
+    let matters = row <= MAX_TASK_SIZE && size < MAX_WHOLE_ROWS * row;
+    let rows = (2 * size + row) / (2 * row);
+    // At most four rows of 256 steps.
+    matters.then(|| (rows.max(1) * row) as u32)
 }
 
 /// What decides whether a run joins tasks.

@@ -158,6 +158,23 @@ pub struct Candidate {
     pub blocks: u32,
 }
 
+impl Candidate {
+    /// Resident warps of a multiprocessor, as the registers of the kernels for f32 allow: host/ptx/registers.txt.
+    pub fn resident_warps(&self) -> f64 {
+        let width = self.load / self.lanes.max(1);
+        match (self.kernel, width, self.lanes) {
+            (SpmmKernel::Vector, ..) if self.blocks > 1 => 28.0,
+            (SpmmKernel::Vector, 4, 32) => 32.0,
+            (SpmmKernel::Vector, 1, 16) | (SpmmKernel::Vector, 4.., _) => 28.0,
+            (SpmmKernel::Vector, ..) => 36.0,
+            (SpmmKernel::InStep, 1, _) => 28.0,
+            (SpmmKernel::InStep, 2, _) => 32.0,
+            (SpmmKernel::InStep, ..) => 24.0,
+            _ => 32.0,
+        }
+    }
+}
+
 /// What bounds a time the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {

@@ -8,13 +8,17 @@ pub struct Constants {
     pub memory_efficiency: f64,
     /// Bytes that a multiprocessor gets from the L2 cache in a cycle.
     pub l2_bytes_per_cycle: f64,
+    /// Bytes that each load of a sub-warp from memory costs more than it reads: short loads use the memory less well.
+    pub load_overhead_bytes: f64,
     /// The part of the L2 cache that holds rows of X.
     pub l2_share: f64,
     /// The part of the L1 cache that holds rows of X.
     pub l1_share: f64,
-    /// Cycles of a multiprocessor's L1 cache for each cache line that a load of a sub-warp of `vector` or `in_step`
-    /// touches.
-    pub l1_cycles_per_line: f64,
+    /// Cycles of a multiprocessor's L1 cache for each half of a cache line that a load of a sub-warp of `vector` or
+    /// `in_step` touches.
+    pub l1_cycles_per_half_line: f64,
+    /// The same more where it comes from the L2 cache.
+    pub l1_cycles_per_fill: f64,
     /// The power of the mean that joins the times of the resources: infinite if they overlap completely, 1 if they
     /// follow one another.
     pub overlap: f64,
@@ -39,6 +43,8 @@ pub struct Constants {
     pub cycles_per_chunk: f64,
     /// Cycles for a step of a task.
     pub cycles_per_step: f64,
+    /// Cycles for a row of each further block of columns, which waits for the sum so far.
+    pub cycles_per_added_row: f64,
     /// Nonzeros after which a sub-warp still finds a row of X in the L1 cache.
     pub l1_reuse_nonzeros: f64,
     /// Seconds of the search for a row order: of its launches, for each row, for each nonzero, and for each nonzero of
@@ -51,22 +57,25 @@ pub struct Constants {
 /// As fitted.
 pub const FITTED: Constants = Constants {
     memory_efficiency: 1.0,
-    l2_bytes_per_cycle: 38.1,
-    l2_share: 0.4972,
-    l1_share: 0.5348,
-    l1_cycles_per_line: 1.621,
-    overlap: 1.871,
-    instructions_per_nonzero: 6.021,
-    instructions_per_load: 3.038,
-    instructions_per_element: 2.723,
-    divergence: 0.1167,
-    instructions_per_row_end: 58.12,
-    row_lookup: 14.83,
-    cycles_per_row_in_step: 3465.0,
-    cycles_per_nonzero_in_step: 35.57,
-    cycles_per_chunk: 9535.0,
-    cycles_per_step: 99.42,
-    l1_reuse_nonzeros: 10.31,
-    search: [0.0001784, 1.381e-09, 2.888e-11, 1.634e-10],
-    division: [0.0005081, 8.729e-10, 8.023e-12],
+    l2_bytes_per_cycle: 42.62,
+    load_overhead_bytes: 17.86,
+    l2_share: 0.4865,
+    l1_share: 0.4539,
+    l1_cycles_per_half_line: 0.8288,
+    l1_cycles_per_fill: 0.3778,
+    overlap: 2.088,
+    instructions_per_nonzero: 4.272,
+    instructions_per_load: 3.682,
+    instructions_per_element: 2.313,
+    divergence: 0.2275,
+    instructions_per_row_end: 69.3,
+    row_lookup: 6.397,
+    cycles_per_row_in_step: 3953.0,
+    cycles_per_nonzero_in_step: 62.38,
+    cycles_per_chunk: 7372.0,
+    cycles_per_step: 122.9,
+    cycles_per_added_row: 1600.0,
+    l1_reuse_nonzeros: 10.0,
+    search: [0.0004223, 9.448e-10, 6.522e-11, 1.556e-10],
+    division: [0.0002567, 7.455e-10, 1.169e-11],
 };

@@ -20,6 +20,7 @@ fn even(rows: u32, mean_row: u32) -> Statistics {
         longest_row: 2 * mean_row,
         columns: ColumnProfile::even(rows, rows * mean_row),
         locality: Localities::NONE,
+        variation: Some(0.3),
         is_ordered: false,
         are_assumed: false,
     }

@@ -16,6 +16,7 @@ fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
         columns: ColumnProfile::even(rows, rows * mean_row),
         locality,
         is_ordered: false,
+        variation: Some(0.3),
         are_assumed: false,
     }
 }
@@ -130,7 +131,7 @@ fn a_plan_that_is_told_the_features_never_predicts_more_than_one_that_is_not() {
             // A plan that is not told takes `narrow` when it runs.
             let narrow = row.narrow();
             let otherwise = narrow
-                .filter(|narrow| told.prefers_narrow(narrow, &otherwise))
+                .filter(|narrow| told.prefers_narrow(narrow))
                 .unwrap_or(otherwise);
             let (best, otherwise) = (told.choose().seconds, told.choice(&a(), otherwise).seconds);
             assert!(

@@ -10,6 +10,7 @@ fn sizes(max_task_size: Option<u32>, resident: Option<u64>, prefer_joined: bool)
             count,
             prefer_joined,
         }),
+        even_row: None,
         chunk: 32,
         refine: true,
     }
@@ -50,6 +51,31 @@ fn tasks_of_large_matrices_are_so_many_that_long_ones_do_not_matter() {
         assert_eq!(size(8_000_000, Some(8), resident), 64);
     }
     assert_eq!(size(1_500_000, None, None), 64);
+}
+
+#[test]
+fn tasks_of_few_even_rows_have_whole_rows() {
+    let of = |steps, row, resident, requested| {
+        let sizes = ItemSizes {
+            requested,
+            even_row: Some(row),
+            ..sizes(None, resident, false)
+        };
+        let sizes = TaskSizes::of_steps(steps, 10_000, sizes);
+        (sizes.few_split_rows, sizes.least_split_row)
+    };
+    // Without even rows, tasks have 154 steps.
+    assert_eq!(of(7_700_000, 130, None, None), (130, 260));
+    assert_eq!(of(7_700_000, 100, None, None), (200, 300));
+    assert_eq!(of(7_700_000, 66, None, None), (132, 198));
+    assert_eq!(of(7_700_000, 42, None, None), (168, 210));
+    assert_eq!(of(7_700_000, 256, None, None), (256, 512));
+    // A part of a row, and many rows.
+    assert_eq!(of(7_700_000, 257, None, None), (154, 64));
+    assert_eq!(of(7_700_000, 38, None, None), (154, 64));
+    assert_eq!(of(7_700_000, 130, None, Some(77)), (77, 1));
+    // All run at the same time.
+    assert_eq!(of(1_500_000, 130, Some(10_000), None), (150, 64));
 }
 
 const PLANNED: Joining = Joining {

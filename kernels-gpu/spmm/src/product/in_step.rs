@@ -141,48 +141,53 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
     items: Items<SumOf<T>>,
     scaling: Scaling<SumOf<T>>,
 ) {
-    let warp_in_block = thread::thread_idx_x() / WARP_SIZE;
-    let warp = thread::block_idx_x() * WARPS + warp_in_block;
+    let warp = thread::block_idx_x() * WARPS + thread::thread_idx_x() / WARP_SIZE;
     if warp >= items.count {
         // Only in a block of short rows: a long row has all warps of its block.
         return;
     }
     let lane = warp::lane_id() % LANES;
-    let features = x.cols as usize;
-    let tile_width = LANES as usize * WIDTH * PASSES;
+    let tile_width = LANES * (WIDTH * PASSES) as u32;
     // SAFETY: the items' rows are rows of A, whose columns are rows of X; only this warp, or the first of a long row,
     // writes the row of Y; all warps of a block have a long row or none.
     unsafe {
-        let row = items.row_of_warp(warp);
-        let (start, end) = (a.row_ptr.load(row), a.row_ptr.load(row + 1));
+        let row = items.row_of_warp(warp) as u32;
+        let (start, end) = (
+            a.row_ptr.load(row as usize),
+            a.row_ptr.load(row as usize + 1),
+        );
         let is_long = end - start > items.task_size;
         let (first, stride) = if is_long {
-            (warp_in_block, WARPS)
+            (thread::thread_idx_x() / WARP_SIZE, WARPS)
         } else {
             (0, 1)
         };
-        let mut tile = thread::block_idx_y() as usize;
-        while tile < features.div_ceil(tile_width) {
-            let feature = tile * tile_width + lane as usize * WIDTH;
-            let mut row_sum = RowSum::<T, LANES, WIDTH, PASSES>::new(&x, feature);
+        // Computed for each use, so that it stays in no register while nonzeros stream: with 80 registers a
+        // multiprocessor has 24 warps, with 88 it has 20.
+        let warp_in_block = || thread::opaque(thread::thread_idx_x()) / WARP_SIZE;
+        // A row has fewer than 2^32 bytes, so the next tile's first feature is a u32.
+        let mut first_feature = thread::block_idx_y() * tile_width;
+        while first_feature < x.cols {
+            let feature = first_feature + lane * WIDTH as u32;
+            let mut row_sum = RowSum::<T, LANES, WIDTH, PASSES>::new(&x, feature as usize);
             row_sum.add_nonzeros(&a, start, end, first, stride);
             row_sum.join_sub_warps();
             let mut results = row_sum.accumulators;
             if is_long {
-                join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block);
+                join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block());
             }
-            if warp::lane_id() < LANES && (!is_long || warp_in_block == 0) {
+            if warp::lane_id() < LANES && (!is_long || warp_in_block() == 0) {
                 let output = LaneOutput {
-                    row,
+                    row: row as usize,
                     y: &y,
                     items: &items,
                     row_of_y: None,
-                    feature: feature as u32,
+                    feature,
                     features: x.cols,
                 };
                 RowEpilogue::<T>::write::<LANES, WIDTH, PASSES>(&scaling, output, results);
             }
-            tile += thread::grid_dim_y() as usize;
+            first_feature += thread::grid_dim_y() * tile_width;
             if is_long {
                 // The next tile's parts overwrite this one's.
                 thread::sync_threads();
