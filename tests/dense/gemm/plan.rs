@@ -91,6 +91,25 @@ fn a_product_in_f64_of_few_columns_is_shallow_unless_w_fills_a_narrow_tile() {
 }
 
 #[test]
+fn a_product_in_f64_takes_the_tiles_with_fewer_surplus_columns_if_w_fits() {
+    let device = Device::emulator(Default::default());
+    let instance = |depth, cols| {
+        let w = generate::dense::<f64>(depth, cols, 1).unwrap();
+        let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default()).unwrap();
+        let name = gemm.entry_point(100).unwrap().unwrap();
+        name.strip_prefix("gemm_sm90_fragments_").unwrap()
+    };
+    for cols in [17, 40, 49, 96, 129, 240, 257] {
+        assert_eq!(instance(50, cols), "Columns48", "{cols} columns");
+    }
+    for cols in [97, 128, 241, 256, 481] {
+        assert_eq!(instance(50, cols), "Columns128", "{cols} columns");
+    }
+    assert_eq!(instance(300, 128), "Columns48");
+    assert_eq!(instance(1000, 128), "Columns48Streamed");
+}
+
+#[test]
 fn f32_is_rounded_to_tf32_only_where_that_is_allowed() {
     let device = Device::emulator(Default::default());
     // It cannot be split.
