@@ -111,8 +111,6 @@ fn chosen<T: Operand<Sum = f32> + WgmmaElement>(problem: GemmProblem) -> Chosen<
     }
     let resident = match problem.cols {
         ..=48 => of::<T, Columns48Unaligned>(),
-        // Aligned copies would be of 4 bytes.
-        _ if !problem.depth.is_multiple_of(4) => of::<T, Columns128Unaligned>(),
         _ => of::<T, Columns128>(),
     };
     let all = [

@@ -114,17 +114,13 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
     fn of<S: WarpTile>() -> Candidate<f32> {
         Candidate::new::<WarpgroupHalvesProducts, S>(warpgroup_halves::<S>)
     }
-    let resident = if problem.depth.is_multiple_of(4) {
-        of::<Columns128>()
-    } else {
-        of::<Columns128Unaligned>()
-    };
-    let all = [
-        of::<Columns128>(),
-        of::<Columns128Unaligned>(),
+    let all = [of::<Columns128>(), of::<Columns128Streamed>()];
+    choose(
+        problem,
+        [of::<Columns128>()],
         of::<Columns128Streamed>(),
-    ];
-    choose(problem, [resident], of::<Columns128Streamed>(), all)
+        all,
+    )
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warpgroup computes tiles of rows in turn.
@@ -136,7 +132,7 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
 #[kernel(
     name = "gemm_warpgroup_halves",
     target = sm_90a,
-    S = [Columns128, Columns128Unaligned], registers = 168;
+    S = [Columns128], registers = 168;
     S = [Columns128Streamed]
 )]
 pub unsafe fn warpgroup_halves<S: WarpTile>(
@@ -245,8 +241,7 @@ impl<S: WarpTile> TileProducts<f32, S> for WarpgroupHalvesProducts {
         // are. W is packed for the tile. The four warps have equally many chunks, so all of them call it together.
         // `refill` comes after all strips are in registers.
         unsafe {
-            let unaligned = const { S::SHAPE.unaligned };
-            let strip = |rows, step| load_strip(stage.strip(rows, step), unaligned);
+            let strip = |rows, step| load_strip(stage.strip(rows, step), false);
             let rows = [[strip(0, 0), strip(8, 0)], [strip(0, 1), strip(8, 1)]];
             refill.refill();
             let x = ScaledRows::of(rows);
