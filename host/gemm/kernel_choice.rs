@@ -3,13 +3,16 @@
 use super::{GemmElement, GemmError, GemmKernel, GemmOptions, GemmProblem};
 use crate::device::{Device, Version};
 use ndarray::ArrayView2;
-use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
+use warprow_kernels::gemm::product::{shallow, split_fragments, warpgroup_halves, warpgroup_split};
 
 /// Maximum number of columns of W that fit the narrowest tile.
 const NARROW: usize = 16;
 
 /// Minimum number of columns of W for which a tile of 128 columns is at least half full.
 const WIDE: usize = 65;
+
+/// Maximum number of 16-bit elements in a row of X that is copied in small pieces.
+const LONG_ROW: usize = 128;
 
 /// The kernel that a plan runs by default: on tensor cores if they compute the type exactly enough, else `staged`, for
 /// a W in f32 that cannot be split.
@@ -36,13 +39,18 @@ pub(super) fn default_kernel<T: GemmElement>(
 
 /// Maximum number of columns of X for which `shallow` is the fastest kernel.
 fn most_shallow(element: &str, (depth, cols): (usize, usize)) -> usize {
+    let is_odd = !depth.is_multiple_of(2);
     match element {
+        // The others pad one or two columns of W to 16.
+        "f32" if cols <= 2 => shallow::MAX_DEPTH as usize,
         "f32" => 15,
         // W fills at least half of a narrow tile: tensor cores are faster then, even if they multiply zeros.
-        "f64" if (NARROW / 2..=NARROW).contains(&cols) => 0,
+        "f64" if cols >= NARROW / 2 => 0,
         "f64" => 8,
-        _ if depth.is_multiple_of(2) => 8,
-        _ => 15,
+        // The tile of 16 rows that tensor cores multiply has so few bytes that its instructions take longer.
+        _ if cols <= NARROW / 2 => 16,
+        _ if is_odd && cols <= NARROW => 15,
+        _ => 8,
     }
 }
 
@@ -53,8 +61,9 @@ fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKer
     if is_odd && takes::<T>(GemmKernel::WarpgroupFragments, depth, device) {
         return GemmKernel::WarpgroupFragments;
     }
-    // Rows whose length is no multiple of 8 bytes are copied in small pieces. With few columns, `fragments` is faster.
-    let copies_well = depth.is_multiple_of(4) || !is_odd && cols > NARROW;
+    // Rows whose length is no multiple of 8 bytes are copied in small pieces. If they are long and W has few columns,
+    // `fragments` is faster.
+    let copies_well = depth.is_multiple_of(4) || !is_odd && (cols > NARROW || depth <= LONG_ROW);
     // With up to 16 columns, the warps' loads of W are not the limit. With 49 to 64, a tile of 128 columns would be
     // more than half empty.
     let suits_warpgroups = matches!(cols, 17..=48 | WIDE..);
@@ -73,8 +82,15 @@ fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKern
     let weights = || w.iter().map(|weight| weight.to_f64() as f32);
     let depth = w.nrows().try_into().unwrap_or(u32::MAX);
     let has_warpgroups = w.ncols() > NARROW && runs_on(GemmKernel::WarpgroupSplit, device);
+    // `warpgroup_halves` has tiles of 128 columns, `warpgroup_split` of 48, which may have far fewer surplus columns.
     let is_wide = w.ncols() >= WIDE;
-    if has_warpgroups && is_wide && warpgroup_halves::split_is_exact(weights(), depth) {
+    let of_halves = w.ncols().next_multiple_of(128);
+    let suits_halves = w.ncols() <= 128 || 4 * w.ncols().next_multiple_of(48) > 3 * of_halves;
+    if has_warpgroups
+        && is_wide
+        && suits_halves
+        && warpgroup_halves::split_is_exact(weights(), depth)
+    {
         GemmKernel::WarpgroupHalves
     } else if has_warpgroups && warpgroup_split::split_is_exact(weights(), depth) {
         GemmKernel::WarpgroupSplit

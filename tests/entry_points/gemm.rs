@@ -14,13 +14,16 @@ const GPU_ROWS: usize = 700;
 const EMULATOR_ROWS: usize = 140;
 
 /// Rows and columns of W: for each tile a product that takes it.
-const SHAPES: [(usize, usize); 11] = [
+const SHAPES: [(usize, usize); 13] = [
     (16, 16),
     (128, 16),
     (8, 5),
+    (21, 9),
     (100, 47),
     (100, 64),
     (128, 128),
+    // Rows of an odd number of 16-bit elements, in two tiles of columns whose rows are not aligned.
+    (31, 139),
     // W fits into shared memory only without padding.
     (602, 41),
     // W does not fit.

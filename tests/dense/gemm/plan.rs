@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, s};
 use warprow::device::Device;
 use warprow::gemm::GemmError;
 use warprow::operand::OperandError;
-use warprow::{Gemm, GemmKernel, GemmOptions, GemmTuning, f16, generate};
+use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, f16, generate};
 
 #[test]
 fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
@@ -73,21 +73,86 @@ fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
     }
 }
 
-#[test]
-fn a_product_in_f64_of_few_columns_is_shallow_unless_w_fills_a_narrow_tile() {
+/// The kernel that a plan chooses for a W without small elements, and the tile of its instance.
+fn chosen<T: GemmElement>(depth: usize, cols: usize) -> (GemmKernel, &'static str) {
     let device = Device::emulator(Default::default());
-    let chosen = |depth, cols| {
-        let w = generate::dense::<f64>(depth, cols, 1).unwrap();
-        let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default());
-        gemm.unwrap().kernel()
+    let w = generate::dense::<T>(depth, cols, 1)
+        .unwrap()
+        .mapv(|weight| T::from_f64(weight.to_f64() + weight.to_f64().signum()));
+    let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::default()).unwrap();
+    let name = gemm.entry_point(100).unwrap().unwrap();
+    (gemm.kernel(), name.rsplit('_').next().unwrap())
+}
+
+#[test]
+fn a_product_of_few_columns_is_shallow() {
+    let is_shallow = |(kernel, _)| kernel == GemmKernel::Shallow;
+    // The columns of W, and up to how many columns X has.
+    for (cols, most) in [(1, 32), (2, 32), (3, 15), (300, 15)] {
+        assert!(is_shallow(chosen::<f32>(most, cols)), "{cols} columns");
+        assert!(!is_shallow(chosen::<f32>(most + 1, cols)), "{cols} columns");
+    }
+    for cols in [1, 7] {
+        assert!(is_shallow(chosen::<f64>(8, cols)), "{cols} columns");
+        assert!(!is_shallow(chosen::<f64>(9, cols)), "{cols} columns");
+    }
+    for cols in [8, 16, 17, 129] {
+        assert!(!is_shallow(chosen::<f64>(1, cols)), "{cols} columns");
+    }
+    for (cols, most_even, most_odd) in [(8, 16, 15), (9, 8, 15), (16, 8, 15), (17, 8, 7)] {
+        for most in [most_even, most_odd] {
+            assert!(is_shallow(chosen::<f16>(most, cols)), "{cols} columns");
+            assert!(!is_shallow(chosen::<f16>(most + 2, cols)), "{cols} columns");
+        }
+    }
+}
+
+#[test]
+fn a_product_in_f64_takes_the_tiles_with_fewer_surplus_columns_if_w_fits() {
+    let instance = |depth, cols| {
+        let (kernel, tile) = chosen::<f64>(depth, cols);
+        assert_eq!(kernel, GemmKernel::Sm90Fragments);
+        tile
     };
-    for cols in [1, 7, 17, 95, 129] {
-        assert_eq!(chosen(8, cols), GemmKernel::Shallow, "{cols} columns");
-        assert_ne!(chosen(9, cols), GemmKernel::Shallow, "{cols} columns");
+    for cols in [17, 40, 49, 96, 129, 240, 257] {
+        assert_eq!(instance(50, cols), "Columns48", "{cols} columns");
     }
-    for cols in [8, 16] {
-        assert_ne!(chosen(1, cols), GemmKernel::Shallow, "{cols} columns");
+    for cols in [97, 128, 241, 256, 481] {
+        assert_eq!(instance(50, cols), "Columns128", "{cols} columns");
     }
+    // Memory takes longer than the surplus products.
+    assert_eq!(instance(30, 60), "Columns128");
+    assert_eq!(instance(31, 60), "Columns48");
+    assert_eq!(instance(300, 128), "Columns48");
+    assert_eq!(instance(1000, 128), "Columns48Streamed");
+}
+
+#[test]
+fn a_product_in_f32_takes_tiles_of_48_columns_if_those_of_128_had_many_surplus_columns() {
+    for cols in [129, 144, 192, 288] {
+        let wanted = (GemmKernel::WarpgroupSplit, "Columns48");
+        assert_eq!(chosen::<f32>(40, cols), wanted, "{cols} columns");
+    }
+    for cols in [65, 128, 193, 256, 289] {
+        let wanted = (GemmKernel::WarpgroupHalves, "Columns128");
+        assert_eq!(chosen::<f32>(40, cols), wanted, "{cols} columns");
+    }
+    // Rows of an odd number of elements are not aligned to pieces that are copied at once.
+    let wanted = (GemmKernel::SplitFragments, "Columns16Unaligned");
+    assert_eq!(chosen::<f32>(41, 9), wanted);
+    assert_eq!(chosen::<f32>(42, 9).1, "Columns16");
+}
+
+#[test]
+fn rows_of_16_bit_elements_are_copied_in_small_pieces_if_they_are_short() {
+    assert_eq!(chosen::<f16>(126, 12).0, GemmKernel::WarpFragments);
+    assert_eq!(chosen::<f16>(130, 12).0, GemmKernel::Fragments);
+    assert_eq!(chosen::<f16>(132, 12).0, GemmKernel::WarpFragments);
+    let wanted = (GemmKernel::WarpgroupFragments, "Columns128Unaligned");
+    assert_eq!(chosen::<f16>(131, 49), wanted);
+    assert_eq!(chosen::<f16>(131, 48).1, "Columns48Unaligned");
+    // W has no room beside 128 columns.
+    assert_eq!(chosen::<f16>(1023, 49).1, "Columns48Unaligned");
 }
 
 #[test]

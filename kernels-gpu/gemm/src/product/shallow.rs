@@ -1,15 +1,19 @@
 //! XW on CUDA cores for an X of few columns, at most [`MAX_DEPTH`]: the product is about as fast as Y can be written.
 //!
-//! A block keeps a tile of W in shared memory, in the type of sums. Its threads are numbered along the rows of Y: those
-//! of neighbouring columns are neighbours. A thread computes up to four columns of four rows, so that an element of W
-//! serves four rows, and one of X four columns. X comes from global memory: the threads of a row load the same element.
+//! A block computes tiles of whole rows in turn. It copies a tile of X to shared memory, transposed and in the type of
+//! sums; W is there already. A thread multiplies four rows with four columns: for each column of X it loads four
+//! elements of X and four of W, 16 bytes each, for 16 products. The tile of Y is gathered in shared memory. Rows of a
+//! tile are one range of X, and one of Y: so both are accessed without gaps, whatever the columns are.
 //!
 //! ```text
-//! 70 columns, 4 of a thread     threads 0 .. 17: row 0      thread 1: columns 1, 19, 37, 55
-//!                               threads 18 .. 35: row 1     its rows: 0, 14, 28, 42
+//! X in memory: rows of 3        in shared memory               W, 6 columns in two groups of four
+//! x00 x01 x02 x10 x11 x12 ..    x00 x10 x20 x30 | x40 ..       w00 w01 w02 w03 | w04 w05  0  0
+//!                               x01 x11 x21 x31 | x41 ..       w10 w11 w12 w13 | w14 w15  0  0
+//!                               x02 x12 x22 x32 | x42 ..       w20 w21 w22 w23 | w24 w25  0  0
 //! ```
 //!
-//! Changes from `staged`: no chunk of X is padded to 64 bytes, and no barrier separates chunks.
+//! Changes from `staged`: no chunk of X is padded to 64 bytes, no barrier separates chunks, and Y is written in vectors
+//! whatever its columns are.
 //!
 //! When to use it: for few columns of X, where tensor cores would multiply zeros.
 
@@ -27,37 +31,38 @@ pub const MAX_DEPTH: u32 = 32;
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// Maximum number of columns of a tile.
-const TILE: u32 = 256;
-
-/// Rows of a thread.
-const ROWS: usize = 4;
-
-/// Maximum number of columns of a thread.
-const COLUMNS: usize = 4;
-
-/// Maximum number of blocks for each multiprocessor. They take tiles of rows in turn.
-#[cfg(not(target_arch = "nvptx64"))]
-const BLOCKS_PER_MULTIPROCESSOR: u32 = 8;
-
-/// The columns of a thread in a tile of so many, and the threads of a row. With fewer columns than threads of a warp, a
-/// thread has one, so that a warp writes neighbouring elements.
+/// Maximum number of columns of a tile, so many that W takes at most 2 KiB for each column of X.
 #[inline(always)]
-const fn columns_of_thread(columns: u32) -> (u32, u32) {
-    let each = match columns {
-        0..32 => 1,
-        32..64 => 2,
-        _ => COLUMNS as u32,
-    };
-    (each, columns.div_ceil(each))
+const fn most_columns<T: Operand>() -> u32 {
+    2048 / size_of::<T::Sum>() as u32
 }
+
+/// Rows and columns that a thread multiplies at once.
+const GROUP: u32 = 4;
+
+/// Elements of a tile of X that a thread copies. It loads those of the next tile before it multiplies.
+const LOADS: usize = 8;
+
+/// Minimum and maximum number of rows of a tile, powers of two. Eight rows start at a multiple of 16 bytes.
+const LEAST_ROWS: u32 = 8;
+const MOST_ROWS: u32 = 1024;
+
+/// Shared memory for a tile of X and Y in bytes, unless the least tile takes more. Several blocks fit on a
+/// multiprocessor: while one waits for X, others compute or write.
+const TILE_BYTES: u32 = 20 << 10;
+
+/// Maximum number of blocks for each multiprocessor, and the number from which on they share the copies of W.
+#[cfg(not(target_arch = "nvptx64"))]
+const MOST_BLOCKS: u32 = 32;
+#[cfg(not(target_arch = "nvptx64"))]
+const FEW_BLOCKS: u32 = 8;
 
 /// The kernel in the table.
 pub struct Shallow;
 
 impl Rung for Shallow {
     const SUMMARY: &'static str =
-        "few columns of X: W in shared memory, a thread has four rows and up to four columns";
+        "few columns of X: X and Y through shared memory, a thread has four rows and four columns";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::Staged);
     const STRIDES: Strides = Strides::Any;
 
@@ -68,98 +73,421 @@ impl Rung for Shallow {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: Operand> Multiplies<T> for Shallow {
-    /// The grid has tiles of columns along x, and along y blocks that share the rows.
+    /// The grid has tiles of columns along x, and along y blocks that share the tiles of rows.
     fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
-        let tile = problem.cols.min(TILE);
-        let (_, across) = columns_of_thread(tile);
-        let rows = BLOCK / across.max(1) * ROWS as u32;
-        let most = (problem.multiprocessors.max(1)).saturating_mul(BLOCKS_PER_MULTIPROCESSOR);
-        let blocks = (problem.rows.div_ceil(rows)).min(most).clamp(1, MAX_GRID_Y);
-        let config = LaunchConfig::new((problem.cols.div_ceil(TILE), blocks), BLOCK);
+        let tile = Tile::of::<T>(problem.depth, problem.cols.min(most_columns::<T>()));
+        let tiles = problem.rows.div_ceil(tile.rows);
+        let times = |blocks: u32| blocks.saturating_mul(problem.multiprocessors.max(1));
+        // A block copies W once. If it is large, more tiles share the copy, as long as there are enough blocks.
+        let sharing = tiles / (4 * problem.depth / tile.rows).max(1);
+        let blocks = tiles.min(sharing.clamp(times(FEW_BLOCKS), times(MOST_BLOCKS)));
+        let config = LaunchConfig::new(
+            (
+                problem.cols.div_ceil(most_columns::<T>()),
+                blocks.clamp(1, MAX_GRID_Y),
+            ),
+            BLOCK,
+        );
         PlannedLaunch {
-            config: config.shared_bytes(problem.depth * tile * size_of::<T::Sum>() as u32),
+            config: config.shared_bytes(tile.bytes::<T>()),
             kernel: shallow::<T>(),
         }
     }
 }
 
-/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a thread computes up to four rows and four columns at a time.
+/// The sizes of a tile: columns of X, columns of Y, and rows.
+#[derive(Clone, Copy)]
+struct Tile {
+    depth: u32,
+    columns: u32,
+    rows: u32,
+}
+
+impl Tile {
+    /// The tile with so many rows that X and Y fit in [`TILE_BYTES`], and X in the threads' registers.
+    #[inline(always)]
+    fn of<T: Operand>(depth: u32, columns: u32) -> Self {
+        let mut tile = Self {
+            depth,
+            columns,
+            rows: MOST_ROWS,
+        };
+        while tile.rows > LEAST_ROWS
+            && (tile.x_bytes::<T>() + tile.y_bytes::<T>() > TILE_BYTES
+                || tile.rows * depth > LOADS as u32 * BLOCK)
+        {
+            tile.rows /= 2;
+        }
+        tile
+    }
+
+    /// The first row of tile `number` of a matrix of so many rows, and the number of its rows; 0 past the end.
+    #[inline(always)]
+    fn rows_of(self, number: u32, rows: u32) -> (u32, u32) {
+        let first = number.saturating_mul(self.rows).min(rows);
+        (first, self.rows.min(rows - first))
+    }
+
+    /// Groups of columns. The last is padded with zeros.
+    #[inline(always)]
+    fn groups(self) -> u32 {
+        self.columns.div_ceil(GROUP)
+    }
+
+    /// Elements from one column of X to the next in shared memory.
+    #[inline(always)]
+    fn pitch(self) -> u32 {
+        self.rows + GROUP
+    }
+
+    /// Bytes of the tiles of W, of X and of Y in shared memory; the first two are multiples of 16.
+    #[inline(always)]
+    fn w_bytes<T: Operand>(self) -> u32 {
+        self.depth * self.groups() * GROUP * size_of::<T::Sum>() as u32
+    }
+
+    #[inline(always)]
+    fn x_bytes<T: Operand>(self) -> u32 {
+        self.depth * self.pitch() * size_of::<T::Sum>() as u32
+    }
+
+    #[inline(always)]
+    fn y_bytes<T: Operand>(self) -> u32 {
+        self.rows * self.columns * size_of::<T>() as u32
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn bytes<T: Operand>(self) -> u32 {
+        self.w_bytes::<T>() + self.x_bytes::<T>() + self.y_bytes::<T>()
+    }
+}
+
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a thread computes four rows and four columns at a time.
 ///
 /// # Safety
 ///
-/// `x` is m x k, k at most [`MAX_DEPTH`], `w` k x n, `y` m x n; they do not overlap. The launch is the plan of
-/// [`Shallow`].
-#[kernel(name = "gemm_shallow", T = [f32, f64, f16, bf16])]
+/// `x` is m x k, k at most [`MAX_DEPTH`], `w` k x n, `y` m x n; they do not overlap and are aligned to 16 bytes. The
+/// launch is the plan of [`Shallow`].
+#[kernel(name = "gemm_shallow", T = [f32, f16, bf16], registers = 64; T = [f64], registers = 80)]
 pub unsafe fn shallow<T: Operand>(x: Dense<T>, w: Dense<T>, y: DenseMut<T>, epilogue: BiasRelu<T>) {
+    let first_column = thread::block_idx_x() * most_columns::<T>();
+    let columns = (w.cols - first_column.min(w.cols)).min(most_columns::<T>());
+    // The rows of a tile depend on the columns of a whole tile.
+    let sizes = Tile::of::<T>(x.cols, w.cols.min(most_columns::<T>()));
+    let tile = Tile { columns, ..sizes };
     let weights = shared::dynamic_shared_mem::<SumOf<T>>();
-    let first_column = thread::block_idx_x() * TILE;
-    let columns = (w.cols - first_column.min(w.cols)).min(TILE);
-    let thread = thread::thread_idx_x();
-    // SAFETY: the columns are columns of W and Y, and `k` is below the depth. The launch has shared memory for the
-    // tile; the barrier comes before it is read.
+    let of_x = weights.offset_bytes(tile.w_bytes::<T>());
+    let of_y = of_x.offset_bytes(tile.x_bytes::<T>()).cast::<T>();
+    // SAFETY: the launch has shared memory for the tiles of W, X and Y. A barrier separates the copies of W and X from
+    // the products, and those from the copies to Y. X is stored again after the products are gathered; they are gathered
+    // again after the barrier that follows the copies to Y.
     unsafe {
-        let mut column = thread;
-        while column < columns {
-            let mut k = 0;
-            while k < x.cols {
-                let weight = w
-                    .data
-                    .load(k as usize * w.cols as usize + (first_column + column) as usize);
-                weights.store((k * columns + column) as usize, weight.widen());
-                k += 1;
-            }
-            column += BLOCK;
+        copy_weights(&w, first_column, tile, weights);
+        let mut number = thread::block_idx_y();
+        let mut loaded = load_x(&x, tile.rows_of(number, x.rows), tile);
+        while u64::from(number) * u64::from(tile.rows) < u64::from(x.rows) {
+            let rows = tile.rows_of(number, x.rows);
+            number = number.saturating_add(thread::grid_dim_y());
+            store_x::<T>(loaded, tile, of_x);
+            thread::sync_threads();
+            loaded = load_x(&x, tile.rows_of(number, x.rows), tile);
+            multiply::<T>(tile, (weights, of_x), of_y, first_column, &epilogue);
+            thread::sync_threads();
+            copy_to_y(&y, rows, (first_column, columns), of_y);
         }
     }
-    thread::sync_threads();
-    // There is a column; `max` spares the panic path of a division by zero.
-    let (each, across) = columns_of_thread(columns);
-    let across = across.max(1);
-    let rows_of_block = BLOCK / across;
-    let (row, column) = (thread / across, thread % across);
-    if row >= rows_of_block {
-        return;
+}
+
+/// A thread's places in a matrix, in row-major order, [`BLOCK`] apart. It spares a division for each place.
+#[derive(Clone, Copy)]
+struct Walk {
+    row: u32,
+    column: u32,
+    columns: u32,
+    rows_apart: u32,
+    columns_apart: u32,
+}
+
+impl Walk {
+    #[inline(always)]
+    fn start(columns: u32) -> Self {
+        // `max` spares the panic path of a division by zero.
+        let columns = columns.max(1);
+        // `opaque`, so that places which are the same for each tile do not stay in registers.
+        let thread = thread::opaque(thread::thread_idx_x());
+        Self {
+            row: thread / columns,
+            column: thread % columns,
+            columns,
+            rows_apart: BLOCK / columns,
+            columns_apart: BLOCK % columns,
+        }
     }
-    let of_thread: [u32; COLUMNS] = array::from_fn(|j| column + j as u32 * across);
-    let step = u64::from(rows_of_block) * ROWS as u64;
-    let mut first = u64::from(thread::block_idx_y()) * step + u64::from(row);
-    while first < u64::from(x.rows) {
-        let rows: [u64; ROWS] = array::from_fn(|i| first + i as u64 * u64::from(rows_of_block));
-        // Rows past the last one are computed as the last one, and not written.
-        let of_x: [Global<T>; ROWS] = array::from_fn(|i| {
-            x.data
-                .offset(rows[i].min(u64::from(x.rows) - 1) as usize * x.stride as usize)
-        });
-        let mut sums = [[T::Sum::ZERO; COLUMNS]; ROWS];
-        let mut k = 0;
-        while k < x.cols {
-            // SAFETY: the rows are rows of X, and `k` a column. The tile of W has `columns` columns.
-            unsafe {
-                let elements: [T::Sum; ROWS] = array::from_fn(|i| of_x[i].load(k as usize).widen());
-                unroll!(j in 0..4 {
-                    if (j as u32) < each {
-                        let column = of_thread[j].min(columns - 1);
-                        let weight = weights.load((k * columns + column) as usize);
-                        unroll!(i in 0..4 {
-                            sums[i][j] = elements[i].mul_add(weight, sums[i][j]);
-                        });
-                    }
-                });
+
+    #[inline(always)]
+    fn next(&mut self) {
+        self.row += self.rows_apart;
+        self.column += self.columns_apart;
+        if self.column >= self.columns {
+            self.row += 1;
+            self.column -= self.columns;
+        }
+    }
+}
+
+/// Copies the tile of W to shared memory, in groups of columns; surplus columns are zeros.
+///
+/// # Safety
+///
+/// `to` has room for the tile. All threads call it.
+#[inline(always)]
+unsafe fn copy_weights<T: Operand>(
+    w: &Dense<T>,
+    first_column: u32,
+    tile: Tile,
+    to: Shared<T::Sum>,
+) {
+    let from = w.data.offset(first_column as usize);
+    let padded = tile.groups() * GROUP;
+    let all = tile.depth * padded;
+    let mut walk = Walk::start(padded);
+    let mut i = thread::thread_idx_x();
+    while i < all {
+        thread::keep_rolled();
+        let mut loaded = [T::narrow(T::Sum::ZERO); 4];
+        unroll!(part in 0..4 {
+            if walk.row < tile.depth && walk.column < tile.columns {
+                // SAFETY: W has the row and the column.
+                loaded[part] = unsafe {
+                    from.load(walk.row as usize * w.cols as usize + walk.column as usize)
+                };
             }
+            walk.next();
+        });
+        unroll!(part in 0..4 {
+            let i = i + part as u32 * BLOCK;
+            if i < all {
+                // SAFETY: `to` has room for `all` elements, and no other thread has this one.
+                unsafe { to.store(i as usize, loaded[part].widen()) };
+            }
+        });
+        i += 4 * BLOCK;
+    }
+}
+
+/// Loads a thread's elements of `count` rows of X from row `first` on; those of surplus rows are zeros.
+///
+/// # Safety
+///
+/// X has the rows.
+#[inline(always)]
+unsafe fn load_x<T: Operand>(x: &Dense<T>, (first, count): (u32, u32), tile: Tile) -> [T; LOADS] {
+    let from = x.data.offset(first as usize * x.stride as usize);
+    let existing = count * tile.depth;
+    let mut walk = Walk::start(tile.depth);
+    let mut loaded = [T::narrow(T::Sum::ZERO); LOADS];
+    unroll!(part in 0..8 {
+        if thread::thread_idx_x() + part as u32 * BLOCK < existing {
+            // SAFETY: row and column are those of an element of the rows that exist.
+            loaded[part] = unsafe {
+                from.load(walk.row as usize * x.stride as usize + walk.column as usize)
+            };
+        }
+        walk.next();
+    });
+    loaded
+}
+
+/// Stores a thread's elements of a tile of X to shared memory, column after column.
+///
+/// # Safety
+///
+/// `to` has room for the tile, and no thread uses it. All threads call it.
+#[inline(always)]
+unsafe fn store_x<T: Operand>(loaded: [T; LOADS], tile: Tile, to: Shared<T::Sum>) {
+    let mut walk = Walk::start(tile.depth);
+    unroll!(part in 0..8 {
+        if thread::thread_idx_x() + (part as u32) * BLOCK < tile.rows * tile.depth {
+            let place = walk.column * tile.pitch() + walk.row;
+            // SAFETY: row and column are of the tile, and no other thread has both.
+            unsafe { to.store(place as usize, loaded[part].widen()) };
+        }
+        walk.next();
+    });
+}
+
+/// Multiplies the tiles of X and W, applies the epilogue, and gathers the products in shared memory as the rows of Y
+/// without gaps.
+///
+/// # Safety
+///
+/// The tiles are copied. `to` has room for the tile of Y. The bias, if there is one, has the columns from `first_column`
+/// on. All threads call it.
+#[inline(always)]
+unsafe fn multiply<T: Operand>(
+    tile: Tile,
+    (weights, of_x): (Shared<T::Sum>, Shared<T::Sum>),
+    to: Shared<T>,
+    first_column: u32,
+    epilogue: &BiasRelu<T>,
+) {
+    let row_groups = tile.rows / GROUP;
+    let padded = (tile.groups() * GROUP) as usize;
+    let mut walk = Walk::start(tile.groups());
+    while walk.row < row_groups {
+        let (row, column) = (GROUP * walk.row, GROUP * walk.column);
+        let (mut x, mut w) = (of_x.offset(row as usize), weights.offset(column as usize));
+        let mut sums = [[T::Sum::ZERO; 4]; 4];
+        let mut k = 0;
+        while k < tile.depth {
+            // SAFETY: the tiles have column and row `k`, groups of four, and both start at multiples of 16 bytes.
+            let (elements, factors) = unsafe { (x.load4(0), w.load4(0)) };
+            unroll!(i in 0..4 {
+                unroll!(j in 0..4 {
+                    sums[i][j] = elements[i].mul_add(factors[j], sums[i][j]);
+                });
+            });
+            (x, w) = (x.offset(tile.pitch() as usize), w.offset(padded));
             k += 1;
         }
-        unroll!(i in 0..4 {
-            if rows[i] < u64::from(x.rows) {
-                let of_y = y.data.offset(rows[i] as usize * y.stride as usize);
-                unroll!(j in 0..4 {
-                    if (j as u32) < each && of_thread[j] < columns {
-                        let column = (first_column + of_thread[j]) as usize;
-                        // SAFETY: row and column are of Y, and no other thread has both.
-                        unsafe { of_y.store(column, epilogue.apply(sums[i][j], column)) };
-                    }
-                });
-            }
+        // SAFETY: the bias has the columns of Y, of which `first_column + column` is one. `to` has room for the rows,
+        // and no other thread has these rows and columns.
+        unsafe {
+            finish(
+                &mut sums,
+                epilogue,
+                first_column + column,
+                first_column + tile.columns,
+            );
+            unroll!(i in 0..4 {
+                let place = (row + i as u32) * tile.columns + column;
+                gather(sums[i], to.offset(place as usize), column, tile.columns);
+            });
+        }
+        walk.next();
+    }
+}
+
+/// Adds the bias of columns `column` to `column + 3`, as far as they are below `end`, and applies ReLU.
+///
+/// # Safety
+///
+/// The bias, if there is one, has `end` elements, and `column` is below `end`.
+#[inline(always)]
+unsafe fn finish<T: Operand>(
+    sums: &mut [[T::Sum; 4]; 4],
+    epilogue: &BiasRelu<T>,
+    column: u32,
+    end: u32,
+) {
+    if epilogue.has_bias != 0 {
+        // SAFETY: the index is below `end`.
+        let bias: [T::Sum; 4] = array::from_fn(|j| unsafe {
+            let column = (column + j as u32).min(end - 1);
+            epilogue.bias.load(column as usize).widen()
         });
-        first += step * u64::from(thread::grid_dim_y());
+        unroll!(i in 0..4 {
+            unroll!(j in 0..4 {
+                sums[i][j] += bias[j];
+            });
+        });
+    }
+    if epilogue.relu != 0 {
+        unroll!(i in 0..4 {
+            unroll!(j in 0..4 {
+                if sums[i][j] < T::Sum::ZERO {
+                    sums[i][j] = T::Sum::ZERO;
+                }
+            });
+        });
+    }
+}
+
+/// Stores the products of a row in columns `column` to `column + 3`, as far as they are below `columns`: four at once,
+/// two, or one, as rows of `columns` elements allow.
+///
+/// # Safety
+///
+/// `to` has room for them, at a multiple of four elements if `columns` is one, and of two if it is even.
+#[inline(always)]
+unsafe fn gather<T: Operand>(sums: [T::Sum; 4], to: Shared<T>, column: u32, columns: u32) {
+    let words = |first: usize| T::words(array::from_fn(|i| sums[(first + i) % 4]));
+    let to_words = to.cast::<u32>();
+    // SAFETY: what is stored is below `columns`, and aligned as the contract says.
+    unsafe {
+        if columns.is_multiple_of(4) {
+            match const { size_of::<T>() } {
+                2 => to_words.store2(0, [words(0)[0], words(0)[1]]),
+                4 => to_words.store4(0, words(0)),
+                _ => {
+                    to_words.store4(0, words(0));
+                    to_words.store4(4, words(2));
+                }
+            }
+        } else if columns.is_multiple_of(2) {
+            unroll!(pair in 0..2 {
+                if column + 2 * (pair as u32) < columns {
+                    let to_words = to.offset(2 * pair).cast::<u32>();
+                    let words = words(2 * pair);
+                    match const { size_of::<T>() } {
+                        2 => to_words.store(0, words[0]),
+                        4 => to_words.store2(0, [words[0], words[1]]),
+                        _ => to_words.store4(0, words),
+                    }
+                }
+            });
+        } else {
+            unroll!(j in 0..4 {
+                if column + (j as u32) < columns {
+                    to.store(j, T::narrow(sums[j]));
+                }
+            });
+        }
+    }
+}
+
+/// Copies the gathered tile to `count` rows of Y from row `first` on, and in each to `columns` columns from
+/// `first_column` on. If these are whole rows without gaps, it copies vectors, else elements.
+///
+/// # Safety
+///
+/// `from` holds the rows without gaps. Y has the rows and columns, and no other block writes them. `first` is a multiple
+/// of 8. All threads call it.
+#[inline(always)]
+unsafe fn copy_to_y<T: Operand>(
+    y: &DenseMut<T>,
+    (first, count): (u32, u32),
+    (first_column, columns): (u32, u32),
+    from: Shared<T>,
+) {
+    let to = (y.data).offset(first as usize * y.stride as usize + first_column as usize);
+    let all = count * columns;
+    let thread = thread::thread_idx_x();
+    // SAFETY: `from` has `all` elements. If the columns are the stride, they are one range of Y, which starts at a
+    // multiple of 8 rows and so of 16 bytes. Row and column of an element are below `count` and `columns`.
+    unsafe {
+        if columns == y.stride {
+            let per_vector = const { 16 / size_of::<T>() as u32 };
+            let mut i = thread * per_vector;
+            while i + per_vector <= all {
+                let vector = from.offset(i as usize).cast::<u32>().load4(0);
+                to.offset(i as usize).cast::<u32>().store4(0, vector);
+                i += BLOCK * per_vector;
+            }
+            let rest = all - all % per_vector + thread;
+            if rest < all {
+                to.store(rest as usize, from.load(rest as usize));
+            }
+            return;
+        }
+        let mut walk = Walk::start(columns);
+        let mut i = thread;
+        while i < all {
+            thread::keep_rolled();
+            let place = walk.row as usize * y.stride as usize + walk.column as usize;
+            to.store(place, from.load(i as usize));
+            walk.next();
+            i += BLOCK;
+        }
     }
 }

@@ -51,7 +51,9 @@ impl Multiplies<f64> for Sm90Fragments {
     }
 }
 
-/// The instance for a product. For 49 to 96 columns, two tiles of 48 have fewer surplus columns than one of 128.
+/// The instance for a product. Wide products take tiles of 48 or 128 columns, those that have fewer surplus columns, or
+/// one tile of 128 if memory takes longer than the surplus products. They also take tiles of 48 if shared memory has no
+/// room for 128 columns of W.
 #[cfg(not(target_arch = "nvptx64"))]
 fn chosen(problem: GemmProblem) -> Chosen<f64> {
     fn of<S: WarpTile>() -> Candidate<f64> {
@@ -63,8 +65,9 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
         ..=16 if has_long_rows => vec![of::<Columns16>().with_warps(4)],
         ..=16 => vec![of::<Columns16>()],
         41..=48 => vec![of::<Columns48>(), of::<Columns48Compact>()],
-        17..=40 | 49..=96 => vec![of::<Columns48>()],
-        _ => vec![of::<Columns128>()],
+        cols @ 49..=96 if 2 * problem.depth <= cols => vec![of::<Columns128>()],
+        cols if cols.next_multiple_of(48) < cols.next_multiple_of(128) => vec![of::<Columns48>()],
+        _ => vec![of::<Columns128>(), of::<Columns48>()],
     };
     let all = [
         of::<Columns16>(),

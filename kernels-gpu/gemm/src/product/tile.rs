@@ -149,13 +149,13 @@ impl TileLayout {
     /// compact tile has no shared memory left to gather them.
     #[inline(always)]
     pub const fn writes_elements(self, size: u32) -> bool {
-        self.compact && 8 * self.cols * size > self.stage_bytes()
+        self.compact && gather::bytes(self.cols * size) > self.stage_bytes()
     }
 
     /// Whether 8 rows of the tile of Y fit in a stage. One stage is free between two chunks.
     #[inline(always)]
     pub fn gathers_in_stage(self, cols: u32, size: u32) -> bool {
-        8 * self.output_cols(cols) * size <= self.stage_bytes()
+        gather::bytes(self.output_cols(cols) * size) <= self.stage_bytes()
     }
 
     /// Bytes of a warp's shared memory: its ring of stages, and room for 8 rows of the tile of Y if those are gathered
@@ -164,7 +164,7 @@ impl TileLayout {
     pub fn warp_bytes(self, cols: u32, size: u32) -> u32 {
         let gathers = !cols.is_multiple_of(self.vector) && !self.writes_elements(size);
         let rows = if gathers && !self.gathers_in_stage(cols, size) {
-            8 * self.output_cols(cols) * size
+            gather::bytes(self.output_cols(cols) * size)
         } else {
             0
         };

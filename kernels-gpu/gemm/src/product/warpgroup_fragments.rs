@@ -8,8 +8,8 @@
 //! memory, once for all four. In `warp_fragments` each warp loads all of W into registers for its 16 rows. At 128
 //! columns that takes a multiprocessor 256 cycles for 4 KiB of X, which memory delivers in 220.
 //!
-//! Rows of an odd number of elements are multiplied in tiles of 48 columns: every other one starts in the middle of a
-//! word, so lanes shift words by half of their bits.
+//! Of rows of an odd number of elements, every other one starts in the middle of a word: lanes shift words by half of
+//! their bits.
 //!
 //! When to use it: for 17 to 48 columns, from 65 on, and for rows of an odd number of elements. sm_90a is compute capability 9.0 and no other.
 
@@ -94,17 +94,29 @@ fn chosen<T: Operand<Sum = f32> + WgmmaElement>(problem: GemmProblem) -> Chosen<
     fn of<T: Operand<Sum = f32> + WgmmaElement, S: WarpTile>() -> Candidate<T> {
         Candidate::new::<WarpgroupProducts, S>(warpgroup_fragments::<T, S>)
     }
-    let unaligned = of::<T, Columns48Unaligned>;
+    let unaligned = || {
+        [
+            of::<T, Columns128Unaligned>(),
+            of::<T, Columns48Unaligned>(),
+        ]
+    };
     if !problem.depth.is_multiple_of(2) {
-        return choose(problem, [unaligned()], None, [unaligned()]);
+        let narrowest = usize::from(problem.cols <= 48);
+        return choose(
+            problem,
+            unaligned().into_iter().skip(narrowest),
+            None,
+            unaligned(),
+        );
     }
     let resident = match problem.cols {
-        ..=48 => unaligned(),
+        ..=48 => of::<T, Columns48Unaligned>(),
         _ => of::<T, Columns128>(),
     };
     let all = [
         of::<T, Columns48Unaligned>(),
         of::<T, Columns128>(),
+        of::<T, Columns128Unaligned>(),
         of::<T, Columns128Streamed>(),
     ];
     choose(problem, [resident], of::<T, Columns128Streamed>(), all)
@@ -119,7 +131,8 @@ fn chosen<T: Operand<Sum = f32> + WgmmaElement>(problem: GemmProblem) -> Chosen<
 #[kernel(
     name = "gemm_warpgroup_fragments",
     target = sm_90a,
-    T = [f16, bf16], S = [Columns48Unaligned, Columns128, Columns128Streamed]
+    T = [f16, bf16], S = [Columns48Unaligned, Columns128, Columns128Streamed];
+    T = [f16, bf16], S = [Columns128Unaligned], registers = 168
 )]
 pub unsafe fn warpgroup_fragments<T: Operand<Sum = f32> + WgmmaElement, S: WarpTile>(
     x: Dense<T>,

@@ -91,6 +91,8 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
             vec![of::<Columns48>(), of::<Columns48CompactUnaligned>()]
         }
         ..=48 => vec![of::<Columns48CompactUnaligned>()],
+        // Tiles of 48 columns if they have fewer surplus columns.
+        cols if cols.next_multiple_of(48) < cols.next_multiple_of(64) => vec![of::<Columns48>()],
         _ => vec![of::<Columns64>()],
     };
     let all = [

@@ -4,8 +4,9 @@
 //! first, if not; and one by one, if shared memory has no room either. Way and epilogue are chosen once for a tile, and
 //! not for each vector. 16-bit elements are rounded two at a time.
 
+use crate::product::tile::TileLayout;
+use crate::product::tile::gather::{GATHERED_ROWS, GatheredRows};
 use crate::product::tile::warp_tiles::WarpTile;
-use crate::product::tile::{TileLayout, gather};
 use crate::product::warp_product::{Operands, Sums};
 use core::array;
 use cuda_std::prelude::*;
@@ -154,7 +155,7 @@ unsafe fn store_vectors<T: Operand, S: WarpTile>(
     });
 }
 
-/// Writes the sums eight rows at a time: first to shared memory in the order of Y, from there to Y.
+/// Writes the sums eight rows at a time: first to shared memory, from there to Y.
 ///
 /// # Safety
 ///
@@ -169,34 +170,77 @@ unsafe fn store_gathered<T: Operand, S: WarpTile>(
 ) {
     let width = tile.output_cols(operands.y.cols - position.first_column);
     let column_of_tile = position.column - position.first_column;
-    let to = output.offset((position.row * width + column_of_tile) as usize);
+    let columns = (position.first_column, width);
+    let first_rows = GatheredRows::new(operands.y, position.first, columns);
     // `output` may be a stage. After the barrier, all lanes are done with it.
     warp::sync_warp(FULL_MASK);
     unroll!(half in 0..4 {
-        let above = 8 * half as u32;
+        let above = GATHERED_ROWS * half as u32;
         // All lanes take the same branch.
         if const { half < 2 * S::SHAPE.row_fragments } && above < position.rows {
-            unroll!(n in 0..16 {
-                if const { n < S::SHAPE.column_fragments } {
-                    let column = const { columns_to::<T, S>(n) };
+            let rows = first_rows.below(above);
+            let to = output.offset_bytes(rows.offset(position.row)).offset(column_of_tile as usize);
+            // SAFETY: `output` has room for 8 rows of `width` elements, and no other lane has this row and column. The
+            // tile starts at a multiple of 8 rows. The elements are written when the second barrier has ended. Y has
+            // the rows, at most `rows - above`, and the columns.
+            unsafe {
+                place::<T, S>(&sums[half / 2], half % 2, (column_of_tile, width), rows.has_even_rows(), to);
+                warp::sync_warp(FULL_MASK);
+                rows.write(output, GATHERED_ROWS.min(position.rows - above));
+            }
+            warp::sync_warp(FULL_MASK);
+        }
+    });
+}
+
+/// Places a lane's sums of a row in shared memory, from its first column `to` on. That column is `column` of the `width`
+/// columns of the tile; further ones are skipped.
+///
+/// # Safety
+///
+/// `to` has room for the row's elements, which no other lane accesses. If `is_even`, it is aligned to two elements, and
+/// `width` is even.
+#[inline(always)]
+unsafe fn place<T: Operand, S: WarpTile>(
+    sums: &[[T::Sum; 4]; 16],
+    half: usize,
+    (column, width): (u32, u32),
+    is_even: bool,
+    to: Shared<T>,
+) {
+    unroll!(n in 0..16 {
+        if const { n < S::SHAPE.column_fragments } {
+            let (before, pair) = (const { columns_to::<T, S>(n) }, [sums[n][2 * half], sums[n][2 * half + 1]]);
+            let (column, to) = (column + before, to.offset(before as usize));
+            // SAFETY: the columns are below `width`, so `to` has room for them; two together are aligned.
+            unsafe {
+                if const { size_of::<T>() < 8 } && is_even {
+                    if column < width {
+                        let words = T::words(array::from_fn(|i| pair[i % 2]));
+                        if const { size_of::<T>() == 2 } {
+                            to.cast::<u32>().store(0, words[0]);
+                        } else {
+                            to.cast::<u32>().store2(0, [words[0], words[1]]);
+                        }
+                    }
+                } else if const { size_of::<T>() == 2 } {
+                    // Two are rounded at once, which takes less time than one after the other.
+                    let [word, ..] = T::words(array::from_fn(|i| pair[i % 2]));
+                    let to = to.cast::<u16>();
+                    if column < width {
+                        to.store(0, word as u16);
+                    }
+                    if column + 1 < width {
+                        to.store(1, (word >> 16) as u16);
+                    }
+                } else {
                     unroll!(k in 0..2 {
-                        if column_of_tile + column + (k as u32) < width {
-                            let element = T::narrow(sums[half / 2][n][half % 2 * 2 + k]);
-                            // SAFETY: `output` has room for 8 rows of `width` elements; the column is below `width`,
-                            // and no other lane has this row and column.
-                            unsafe { to.store(column as usize + k, element) };
+                        if column + (k as u32) < width {
+                            to.store(k, T::narrow(pair[k]));
                         }
                     });
                 }
-            });
-            warp::sync_warp(FULL_MASK);
-            // SAFETY: the elements are written, and the barrier above has ended. Y has the rows, at most
-            // `rows - above`, and `width` columns. The tile starts at a multiple of 8 rows.
-            unsafe {
-                let rows = (position.first + above, 8.min(position.rows - above));
-                gather::write(operands.y, output, rows, (position.first_column, width));
             }
-            warp::sync_warp(FULL_MASK);
         }
     });
 }
