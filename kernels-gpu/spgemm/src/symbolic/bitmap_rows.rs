@@ -128,7 +128,7 @@ pub unsafe fn bitmap_rows<const SPARSE: u32>(
                 word += 4 * thread::block_dim_x();
             }
             thread::sync_threads();
-            row_products.for_each::<32, false>(|column, _| {
+            row_products.for_each::<false>(|column, _| {
                 let bit = column - origin;
                 if SPARSE == 1 {
                     bitmap.atomic_or((bit / 32) as usize, 1 << (bit % 32));
