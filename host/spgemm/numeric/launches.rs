@@ -59,7 +59,7 @@ impl<T: SpgemmElement> Launches<'_, T> {
     pub fn ranks_short_rows(&self) -> bool {
         self.lists.count_of(bin::SEARCH_ROWS..bin::RANK_CHUNKS) < self.bin_limits.few_rows
             && self.lists.count_of(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS) > 0
-            && self.operands.b.cols.div_ceil(32) < self.bin_limits.rank_words
+            && self.operands.b.cols.div_ceil(32) < self.bin_limits.rank_words_of(1024)
     }
 
     /// Launches the kernel for rows whose products are spread over the device.
@@ -79,12 +79,13 @@ impl<T: SpgemmElement> Launches<'_, T> {
     /// Launches the kernels for the chunks of the other long rows.
     pub fn chunks(&self) -> Result<(), OperandError> {
         let chunk = self.bin_limits.chunk_entries;
-        let words = (self.operands.b.cols.div_ceil(32)).min(self.bin_limits.rank_words);
         for (size, capacity) in self.chunk_sizes() {
             let ranked = match size {
                 0 if self.ranks_short_rows() => bin::SEARCH_ROWS..bin::RANK_CHUNKS + 1,
                 _ => one(bin::RANK_CHUNKS + size),
             };
+            let most_words = self.bin_limits.rank_words_of(capacity);
+            let words = (self.operands.b.cols.div_ceil(32)).min(most_words);
             let arguments = |items| {
                 (
                     self.operands,

@@ -67,7 +67,8 @@ pub struct BinLimits {
     pub spread_products: u32,
     /// Numeric: entries of a chunk of a longer row, a power of two from 1024 to 8192.
     pub chunk_entries: u32,
-    /// Numeric: maximum words of a chunk's bitmap; a chunk that spans more columns is searched.
+    /// Numeric: maximum words of the bitmap of a chunk of `chunk_entries` entries. A smaller chunk
+    /// has fewer words in proportion. A chunk that spans more columns is searched.
     pub rank_words: u32,
     /// Numeric: 1 if each sum must be added up in the order of the nonzeros of A, else 0.
     pub ordered: u32,
@@ -174,6 +175,20 @@ impl BinLimits {
         row.products <= most && row.span <= MAX_SPAN
     }
 
+    /// Maximum words of the bitmap of a chunk of at most `capacity` entries, a power of two. With
+    /// the default, the bitmap then takes about as much shared memory as columns and index of a
+    /// searched chunk do, however few entries the chunk has.
+    #[inline(always)]
+    pub const fn rank_words_of(&self, capacity: u32) -> u32 {
+        // A capacity is at most that of a chunk, so the shift is below 32.
+        let chunk = if self.chunk_entries > capacity {
+            self.chunk_entries
+        } else {
+            capacity
+        };
+        self.rank_words >> (capacity.leading_zeros() - chunk.leading_zeros())
+    }
+
     /// The symbolic bin of a row.
     #[inline(always)]
     pub fn symbolic_bin(&self, row: RowWork) -> u32 {
@@ -267,7 +282,7 @@ impl BinLimits {
             },
             1024,
         );
-        if span.div_ceil(32) < self.rank_words {
+        if span.div_ceil(32) < self.rank_words_of(1024 << size) {
             (RANK_CHUNKS + size, chunks)
         } else {
             (SEARCH_CHUNKS + size, chunks)

@@ -120,7 +120,7 @@ pub mod symbolic {
 /// | `ORDERED_CHUNKS` | every other row of a deterministic product | `ordered_chunks` |
 /// | `SEARCH_ROWS` | e <= 512, p <= 1024 | `search_rows` |
 /// | `SPREAD` | several chunks, at most 4 products per nonzero of A and chunk | `spread_rows` |
-/// | `RANK_CHUNKS` | the span's bitmap fits shared memory | `rank_chunks` |
+/// | `RANK_CHUNKS` | s / 32 < 1.25 times the chunk's room for entries | `rank_chunks` |
 /// | `SEARCH_CHUNKS` | the others | `search_chunks` |
 pub mod numeric {
     /// No entries, or values that the symbolic phase has computed; nothing is launched.
