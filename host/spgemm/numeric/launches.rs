@@ -2,6 +2,7 @@
 
 use crate::device::Fork;
 use crate::operand::OperandError;
+use crate::spgemm::analysis::merged_rows::MergedRows;
 use crate::spgemm::analysis::row_lists::RowLists;
 use crate::spgemm::analysis::sorted_rows::SortedRows;
 use crate::spgemm::options::SpgemmElement;
@@ -29,6 +30,8 @@ pub struct Launches<'a, T> {
     pub c: OutputPattern,
     pub factors: Factors<T>,
     pub values: GlobalMut<T>,
+    /// Entries of C.
+    pub entries: usize,
 }
 
 impl<T: SpgemmElement> Launches<'_, T> {
@@ -241,6 +244,12 @@ impl<T: SpgemmElement> Launches<'_, T> {
                 )?;
             }
         }
+        let merged = MergedRows {
+            operands: self.operands,
+            starts: self.c.row_ptr,
+            columns: self.c.col_idx,
+            mean_entries: (self.entries / self.operands.a.rows.max(1) as usize) as u32,
+        };
         let sorted = SortedRows {
             operands: self.operands,
             work: self.work,
@@ -251,6 +260,7 @@ impl<T: SpgemmElement> Launches<'_, T> {
         let (fork, lists, limits) = (self.fork, self.lists, self.bin_limits);
         // SAFETY: the lists are of this product's rows, whose entries go where C has them; their number is known.
         unsafe {
+            merged.launch_products(fork, lists, bin::MERGE, limits, self.factors, self.values)?;
             sorted.launch_products(fork, lists, bin::SORT, limits, self.factors, self.values)?;
             // The bin has rows of one nonzero of A.
             self.launch_bins(
