@@ -126,6 +126,9 @@ impl Options {
                 .split_once('=')
                 .with_context(|| format!("wanted NAME=NUMBER, found `{assignment}`"))?;
             let limit = match name {
+                "merge_nonzeros" => &mut bin_limits.merge_nonzeros,
+                "merge_products" => &mut bin_limits.merge_products,
+                "merge_distance" => &mut bin_limits.merge_distance,
                 "sort_products" => &mut bin_limits.sort_products,
                 "numeric_sort_products" => &mut bin_limits.numeric_sort_products,
                 "min_sort_warps" => &mut bin_limits.min_sort_warps,

@@ -221,7 +221,8 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         };
         let lists = &self.structure.lists;
         rows("copied", lists, symbolic::COPY..symbolic::RUNS, "rows")?;
-        rows("runs", lists, symbolic::RUNS..symbolic::SORT, "rows")?;
+        rows("runs", lists, symbolic::RUNS..symbolic::MERGE, "rows")?;
+        rows("merged", lists, symbolic::MERGE..symbolic::SORT, "rows")?;
         rows("sorted", lists, symbolic::SORT..symbolic::HASH, "rows")?;
         rows(
             "hashed",
@@ -283,9 +284,10 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         rows(
             "neighbours",
             lists,
-            numeric::NEIGHBOURS..numeric::END,
+            numeric::NEIGHBOURS..numeric::MERGE,
             "rows",
         )?;
+        rows("merged", lists, numeric::MERGE..numeric::END, "rows")?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))?;
         if let Some(map) = self.numeric.product_map.known() {
             write!(f, "; {} bytes of product map cached", map.bytes())?;

@@ -1,8 +1,9 @@
 //! The whole product of two matrices of a device, for a structure that is used only once.
 //!
-//! If most rows have few products, these are sorted together with their values: one pass computes columns and values.
-//! Rows of one nonzero of A are copied from B. The numeric phase computes the other rows. It reads the columns that
-//! the symbolic phase has staged, and writes them to C with the values.
+//! Rows of few nonzeros of A are counted first, and merged to their place in C then. If most of the other rows have few
+//! products, these are sorted together with their values: one pass computes columns and values. Rows of one nonzero of
+//! A are copied from B. The numeric phase computes the other rows. It reads the columns that the symbolic phase has
+//! staged, and writes them to C with the values.
 
 use super::numeric::{Numeric, drop_zeros};
 use super::options::{SpgemmElement, SpgemmOptions};
@@ -76,6 +77,7 @@ pub fn multiply<T: SpgemmElement>(
         Some(values) => phase.launch_sorted_products(&fork, factors, values)?,
         None => phase.launch_sorted_rows(&fork)?,
     }
+    phase.count_merged_rows(&fork)?;
     fork.join()?;
     // What the launches so far have read makes room for C. Few rows, if any, are sorted in the numeric phase.
     factors.pairs = Global::from_address(0);

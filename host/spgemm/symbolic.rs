@@ -1,6 +1,7 @@
 //! The symbolic phase: which kernel takes which rows, and their launches.
 
 use super::analysis::counters::{Counters, PhaseCounts, PhaseName};
+use super::analysis::merged_rows::MergedRows;
 use super::analysis::row_costs::{RowCosts, row_costs};
 use super::analysis::row_lists::RowLists;
 use super::analysis::sorted_rows::SortedRows;
@@ -11,7 +12,7 @@ use super::products::pairs::Pairs;
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::operand::{OperandError, extent};
-use cuda_std::memory::Global;
+use cuda_std::memory::{Global, GlobalMut};
 use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::bin_limits::sparse_bitmap_words;
 use warprow_kernels::spgemm::analysis::numeric_bins;
@@ -43,12 +44,14 @@ pub(super) fn structure(mut phase: Phase<'_>) -> Result<(SymbolicProduct, RowLis
     let fork = a.device.fork();
     phase.launch_longer_rows(&fork)?;
     phase.launch_sorted_rows(&fork)?;
+    phase.count_merged_rows(&fork)?;
     fork.join()?;
     let sizes = phase.count_entries(SymbolicValues::NONE)?;
     let entries = sizes.entries;
     let lists = phase.numeric_lists(sizes)?;
     let mut col_idx = a.device.uninitialized::<u32>(entries as usize)?;
-    if entries > 0 {
+    let fork = a.device.fork();
+    if entries > 0 && !phase.all_rows_are_merged() {
         let arguments = (
             phase.operands(),
             phase.words.read_only(),
@@ -58,12 +61,12 @@ pub(super) fn structure(mut phase: Phase<'_>) -> Result<(SymbolicProduct, RowLis
             col_idx.mutable(),
         );
         let config = copy_columns::launch(entries);
-        // SAFETY: the kernels before have staged each row's columns from its start on; there is room for all entries.
-        unsafe {
-            a.device
-                .launch(&copy_columns::copy_columns(), config, arguments)?
-        };
+        // SAFETY: the kernels before have staged each row's columns from its start on, or counted them if it is
+        // merged; there is room for all entries.
+        unsafe { fork.launch(&copy_columns::copy_columns(), config, arguments)? };
     }
+    phase.merge_columns(&fork, &mut col_idx)?;
+    fork.join()?;
     Ok((phase.end(col_idx), lists))
 }
 
@@ -164,9 +167,17 @@ impl<'a> Phase<'a> {
         Pairs::worth_it::<T>(self.b, self.lists.sorted_products(bin::SORT))
     }
 
-    /// Whether sorted rows have at least half of the staged columns.
+    /// Whether sorted rows have at least half of the staged columns, and there are sorted or copied rows.
     pub fn is_mostly_sorted(&self) -> bool {
-        self.lists.sorted_products(bin::SORT) >= self.staged.len() as u64 / 2
+        let sorted = self.lists.sorted_products(bin::SORT);
+        let has_short_rows = sorted > 0 || self.lists.count(bin::COPY) > 0;
+        has_short_rows && sorted >= self.staged.len() as u64 / 2
+    }
+
+    /// Whether all rows that are not empty are merged.
+    fn all_rows_are_merged(&self) -> bool {
+        let other_bins = bin::COPY..bin::MERGE;
+        self.lists.count_of(other_bins) + self.lists.count_of(bin::SORT..bin::END) == 0
     }
 
     /// Replaces the entries of each row by the row pointers of C, and puts the rows whose values are not known into
@@ -300,6 +311,36 @@ impl<'a> Phase<'a> {
         // SAFETY: as for `launch_sorted_rows`; `values` has an element for each staged column, by the contract of this
         // function.
         unsafe { sorted.launch_products(fork, &self.lists, bin::SORT, limits, factors, values) }
+    }
+
+    /// Counts the entries of rows that are merged.
+    pub fn count_merged_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
+        let merged = MergedRows {
+            operands: self.operands(),
+            starts: self.starts.read_only(),
+            columns: GlobalMut::from_address(0),
+            mean_entries: 0,
+        };
+        let (lists, limits) = (&self.lists, &self.bin_limits);
+        // SAFETY: the lists are of this product's rows, each of which has a number.
+        unsafe { merged.launch_columns(fork, lists, bin::MERGE, limits, self.row_ptr.mutable()) }
+    }
+
+    /// Writes the columns of rows that are merged, after [`count_entries`](Self::count_entries).
+    fn merge_columns(
+        &self,
+        fork: &Fork<'_>,
+        col_idx: &mut DeviceBuffer<u32>,
+    ) -> Result<(), OperandError> {
+        let merged = MergedRows {
+            operands: self.operands(),
+            starts: self.row_ptr.read_only(),
+            columns: col_idx.mutable(),
+            mean_entries: 0,
+        };
+        let (lists, limits, counted) = (&self.lists, &self.bin_limits, GlobalMut::from_address(0));
+        // SAFETY: the lists are of this product's rows, and `col_idx` has room for each from its row pointer on.
+        unsafe { merged.launch_columns(fork, lists, bin::MERGE, limits, counted) }
     }
 
     /// Stages the columns of rows of more products, and counts them.

@@ -4,6 +4,7 @@
 mod any;
 mod bounds;
 mod ladder;
+mod merged;
 mod phases;
 mod products;
 mod runs;

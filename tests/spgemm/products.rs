@@ -289,6 +289,7 @@ fn the_choices_of_these_tests_send_rows_to_every_kernel() {
     for kernel in [
         "symbolic: copied",
         "runs",
+        "merged",
         "sorted",
         "hashed",
         "bitmaps",

@@ -5,6 +5,7 @@ use warprow::spgemm::{BinLimits, SpgemmOptions, SpgemmTuning};
 /// The default limits of a device for f32, changed. Every kernel takes its rows, however few or short they are.
 pub fn bin_limits(change: impl Fn(&mut BinLimits)) -> SpgemmOptions {
     let mut bin_limits = BinLimits::new(227 << 10, 4);
+    bin_limits.merge_nonzeros = 0;
     bin_limits.few_rows = 0;
     bin_limits.joined_products = 0;
     bin_limits.run_products = 0;
@@ -69,6 +70,12 @@ pub fn choices() -> Vec<SpgemmOptions> {
             b.numeric_sort_products = 512;
             b.min_sort_warps = 1;
             b.hash_products = 0;
+        }),
+        // Rows of few nonzeros of A merged, the others sorted.
+        bin_limits(|b| {
+            b.merge_nonzeros = 16;
+            b.merge_products = u32::MAX;
+            b.merge_distance = u32::MAX;
         }),
         // Windows for all rows that fit one, however short the rows of B.
         bin_limits(|b| {

@@ -2,6 +2,7 @@
 
 use crate::device::Fork;
 use crate::operand::OperandError;
+use crate::spgemm::analysis::merged_rows::MergedRows;
 use crate::spgemm::analysis::row_lists::RowLists;
 use crate::spgemm::analysis::sorted_rows::SortedRows;
 use crate::spgemm::options::SpgemmElement;
@@ -29,6 +30,8 @@ pub struct Launches<'a, T> {
     pub c: OutputPattern,
     pub factors: Factors<T>,
     pub values: GlobalMut<T>,
+    /// Entries of C.
+    pub entries: usize,
 }
 
 impl<T: SpgemmElement> Launches<'_, T> {
@@ -59,7 +62,7 @@ impl<T: SpgemmElement> Launches<'_, T> {
     pub fn ranks_short_rows(&self) -> bool {
         self.lists.count_of(bin::SEARCH_ROWS..bin::RANK_CHUNKS) < self.bin_limits.few_rows
             && self.lists.count_of(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS) > 0
-            && self.operands.b.cols.div_ceil(32) < self.bin_limits.rank_words
+            && self.operands.b.cols.div_ceil(32) < self.bin_limits.rank_words_of(1024)
     }
 
     /// Launches the kernel for rows whose products are spread over the device.
@@ -79,12 +82,13 @@ impl<T: SpgemmElement> Launches<'_, T> {
     /// Launches the kernels for the chunks of the other long rows.
     pub fn chunks(&self) -> Result<(), OperandError> {
         let chunk = self.bin_limits.chunk_entries;
-        let words = (self.operands.b.cols.div_ceil(32)).min(self.bin_limits.rank_words);
         for (size, capacity) in self.chunk_sizes() {
             let ranked = match size {
                 0 if self.ranks_short_rows() => bin::SEARCH_ROWS..bin::RANK_CHUNKS + 1,
                 _ => one(bin::RANK_CHUNKS + size),
             };
+            let most_words = self.bin_limits.rank_words_of(capacity);
+            let words = (self.operands.b.cols.div_ceil(32)).min(most_words);
             let arguments = |items| {
                 (
                     self.operands,
@@ -240,6 +244,12 @@ impl<T: SpgemmElement> Launches<'_, T> {
                 )?;
             }
         }
+        let merged = MergedRows {
+            operands: self.operands,
+            starts: self.c.row_ptr,
+            columns: self.c.col_idx,
+            mean_entries: (self.entries / self.operands.a.rows.max(1) as usize) as u32,
+        };
         let sorted = SortedRows {
             operands: self.operands,
             work: self.work,
@@ -250,6 +260,7 @@ impl<T: SpgemmElement> Launches<'_, T> {
         let (fork, lists, limits) = (self.fork, self.lists, self.bin_limits);
         // SAFETY: the lists are of this product's rows, whose entries go where C has them; their number is known.
         unsafe {
+            merged.launch_products(fork, lists, bin::MERGE, limits, self.factors, self.values)?;
             sorted.launch_products(fork, lists, bin::SORT, limits, self.factors, self.values)?;
             // The bin has rows of one nonzero of A.
             self.launch_bins(

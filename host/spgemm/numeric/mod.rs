@@ -157,6 +157,7 @@ impl Numeric {
             work: work.read_only(),
             c,
             factors,
+            entries: values.len(),
             values: values.mutable(),
         }
     }

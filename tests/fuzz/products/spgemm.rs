@@ -28,6 +28,9 @@ fn bin_limits(random: &mut Random, device: &Device, element_bytes: u32) -> BinLi
     let shared_bytes = device.properties().max_shared_bytes_per_block;
     let mut limits = BinLimits::new(shared_bytes, element_bytes);
     for limit in [
+        &mut limits.merge_nonzeros,
+        &mut limits.merge_products,
+        &mut limits.merge_distance,
         &mut limits.run_span,
         &mut limits.window_span,
         &mut limits.bitmap_words,

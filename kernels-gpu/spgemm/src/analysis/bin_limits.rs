@@ -7,7 +7,8 @@
 
 use crate::numeric::chunks::{search_bytes, staging_bytes};
 use crate::products::bins::{
-    MAX_SORTED_PRODUCTS, RowWork, SORTED_PRODUCTS, SPARSE_BITMAP_PRODUCTS, numeric, symbolic,
+    MAX_SORTED_PRODUCTS, MERGED_NONZEROS, RowWork, SORTED_PRODUCTS, SPARSE_BITMAP_PRODUCTS,
+    numeric, symbolic,
 };
 use crate::symbolic::sort_rows::MAX_SPAN;
 
@@ -20,6 +21,9 @@ const RANK_WORDS: u32 = 10240;
 /// driver cache is empty.
 const JOINED_PRODUCTS: u32 = 1 << 19;
 
+/// The most nonzeros of A of a row that can be merged.
+const MAX_MERGED_NONZEROS: u32 = MERGED_NONZEROS[MERGED_NONZEROS.len() - 1];
+
 /// Default of [`BinLimits::few_rows`]: about a row per multiprocessor of an H200, so the other
 /// kernel takes them all at once.
 const FEW_ROWS: u32 = 128;
@@ -29,6 +33,14 @@ const FEW_ROWS: u32 = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BinLimits {
+    /// Both: rows of at most this many nonzeros of A are merged; up to 16.
+    pub merge_nonzeros: u32,
+    /// Both: rows with more products than this are not merged.
+    pub merge_products: u32,
+    /// Both: rows are merged only if most of 32 neighbouring rows of A begin and end at most this
+    /// many columns from the row before. Else each lane reads rows of B of its own, which the L1
+    /// cache cannot hold. With 2^32 - 1, all rows are near.
+    pub merge_distance: u32,
     /// Symbolic: rows of at most this many products are sorted in registers; up to 512.
     pub sort_products: u32,
     /// Numeric: rows of at most this many products are sorted in registers; up to 512.
@@ -67,7 +79,8 @@ pub struct BinLimits {
     pub spread_products: u32,
     /// Numeric: entries of a chunk of a longer row, a power of two from 1024 to 8192.
     pub chunk_entries: u32,
-    /// Numeric: maximum words of a chunk's bitmap; a chunk that spans more columns is searched.
+    /// Numeric: maximum words of the bitmap of a chunk of `chunk_entries` entries. A smaller chunk
+    /// has fewer words in proportion. A chunk that spans more columns is searched.
     pub rank_words: u32,
     /// Numeric: 1 if each sum must be added up in the order of the nonzeros of A, else 0.
     pub ordered: u32,
@@ -93,6 +106,9 @@ impl BinLimits {
         }
         let rank_words = (shared_bytes - rest - chunk * element_bytes) / 6;
         Self {
+            merge_nonzeros: MAX_MERGED_NONZEROS,
+            merge_products: 512,
+            merge_distance: 4,
             sort_products: MAX_SORTED_PRODUCTS,
             numeric_sort_products: 256,
             min_sort_warps: 8192,
@@ -122,6 +138,7 @@ impl BinLimits {
     pub fn within(self, default: Self) -> Self {
         let chunk = self.chunk_entries.clamp(1024, default.chunk_entries);
         Self {
+            merge_nonzeros: self.merge_nonzeros.min(MAX_MERGED_NONZEROS),
             sort_products: self.sort_products.min(MAX_SORTED_PRODUCTS),
             numeric_sort_products: self.numeric_sort_products.min(MAX_SORTED_PRODUCTS),
             hash_products: self.hash_products.min(default.hash_products),
@@ -168,16 +185,45 @@ const fn sparse_bitmap_size(words: u32) -> u32 {
 }
 
 impl BinLimits {
+    /// Whether rows of B that are runs are joined as intervals in the symbolic phase.
+    #[inline(always)]
+    const fn joins_runs(&self, row: RowWork) -> bool {
+        row.b_rows_are_runs && row.span <= self.run_span && row.products > self.run_products
+    }
+
+    /// Whether the row is merged, in both phases.
+    #[inline(always)]
+    const fn merges(&self, row: RowWork) -> bool {
+        row.is_near
+            && row.nonzeros <= self.merge_nonzeros
+            && row.products <= self.merge_products
+            && !self.joins_runs(row)
+    }
+
     /// Whether a row's products are sorted in registers, where rows of at most `most` products are.
     #[inline(always)]
     const fn sorts(most: u32, row: RowWork) -> bool {
         row.products <= most && row.span <= MAX_SPAN
     }
 
+    /// Maximum words of the bitmap of a chunk of at most `capacity` entries, a power of two. With
+    /// the default, the bitmap then takes about as much shared memory as columns and index of a
+    /// searched chunk do, however few entries the chunk has.
+    #[inline(always)]
+    pub const fn rank_words_of(&self, capacity: u32) -> u32 {
+        // A capacity is at most that of a chunk, so the shift is below 32.
+        let chunk = if self.chunk_entries > capacity {
+            self.chunk_entries
+        } else {
+            capacity
+        };
+        self.rank_words >> (capacity.leading_zeros() - chunk.leading_zeros())
+    }
+
     /// The symbolic bin of a row.
     #[inline(always)]
     pub fn symbolic_bin(&self, row: RowWork) -> u32 {
-        use symbolic::{BITMAP, COPY, EMPTY, HASH, RUNS, SORT, SPARSE_BITMAP};
+        use symbolic::{BITMAP, COPY, EMPTY, HASH, MERGE, RUNS, SORT, SPARSE_BITMAP};
         let RowWork { products, span, .. } = row;
         if products == 0 {
             return EMPTY;
@@ -185,8 +231,11 @@ impl BinLimits {
         if row.nonzeros == 1 {
             return COPY;
         }
-        if row.b_rows_are_runs && span <= self.run_span && products > self.run_products {
+        if self.joins_runs(row) {
             return RUNS;
+        }
+        if self.merges(row) {
+            return MERGE + doublings(row.nonzeros, MERGED_NONZEROS[0]);
         }
         if Self::sorts(self.sort_products, row) {
             return SORT + doublings(products, SORTED_PRODUCTS[0]);
@@ -208,7 +257,7 @@ impl BinLimits {
     /// row of up to one chunk has 1.
     #[inline(always)]
     pub fn numeric_bin(&self, row: RowWork, entries: u32) -> (u32, u32) {
-        use numeric::{COPY, EMPTY, INTERVALS, NEIGHBOURS, ORDERED_CHUNKS};
+        use numeric::{COPY, EMPTY, INTERVALS, MERGE, NEIGHBOURS, ORDERED_CHUNKS};
         use numeric::{RANK_CHUNKS, SEARCH_CHUNKS, SEARCH_ROWS, SORT, SPREAD, WINDOW};
         let RowWork {
             products,
@@ -221,6 +270,9 @@ impl BinLimits {
         }
         if nonzeros == 1 {
             return (COPY, entries.div_ceil(crate::numeric::copy::CHUNK));
+        }
+        if self.merges(row) {
+            return (MERGE + doublings(nonzeros, MERGED_NONZEROS[0]), 1);
         }
         let few = products <= self.search_row_products;
         let long_rows =
@@ -267,7 +319,7 @@ impl BinLimits {
             },
             1024,
         );
-        if span.div_ceil(32) < self.rank_words {
+        if span.div_ceil(32) < self.rank_words_of(1024 << size) {
             (RANK_CHUNKS + size, chunks)
         } else {
             (SEARCH_CHUNKS + size, chunks)

@@ -17,7 +17,7 @@
 use crate::analysis::bin_limits::BinLimits;
 use crate::analysis::work::add_counts;
 use crate::products::bins::WORK_WORDS;
-use crate::products::bins::{BIN_BITS, BINS, RowWork, SymbolicValues, numeric};
+use crate::products::bins::{BIN_BITS, BINS, RowWork, SymbolicValues, numeric, symbolic};
 use crate::products::operands::CsrPattern;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -187,6 +187,7 @@ unsafe fn bin_of(
             nonzeros: a_end - a_start,
             b_rows_are_runs: runs != 0,
             a_row_is_run: runs == 2,
+            is_near: (symbolic::MERGE..symbolic::SORT).contains(&bin),
         };
         bin_limits.numeric_bin(work, entries)
     }

@@ -89,8 +89,8 @@ pub struct RowWorkOutput {
     /// For each row its symbolic bin, with 1 as the number of its chunks.
     pub words: GlobalMut<u32>,
     /// Where each row's columns may be staged. A row has room for as many columns as its products
-    /// or its span, whichever is less; a row of one nonzero of A has none. Where the rows of a
-    /// block start depends on timing.
+    /// or its span, whichever is less; a row of one nonzero of A has none, and neither has one
+    /// that is merged. Where the rows of a block start depends on timing.
     pub starts: GlobalMut<u32>,
     /// The number of entries of rows of one nonzero of A; 0 for the others, which a symbolic kernel
     /// counts.
@@ -170,12 +170,13 @@ pub unsafe fn row_work(
             }
             done += GROUPS;
         }
+        let is_near = are_near(&operands, &bin_limits, (start, end));
         let (mut bin, mut bound) = (BINS, 0);
         if nonzeros > GROUP_ROW {
             let position = long_count.atomic_add(Scope::Device, 0, 1);
             long_rows.store(position as usize, row);
         } else if is_row {
-            (bin, bound) = record_row(&operands, &bin_limits, &output, row, found);
+            (bin, bound) = record_row(&operands, &bin_limits, &output, row, found, is_near);
         }
         let peers = warp::match_any(FULL_MASK, bin);
         if bin < BINS && lane == peers.trailing_zeros() {
@@ -266,7 +267,7 @@ pub unsafe fn long_row_work(
                     last,
                     b_rows_are_runs,
                 };
-                let (bin, bound) = record_row(&operands, &bin_limits, &output, row, found);
+                let (bin, bound) = record_row(&operands, &bin_limits, &output, row, found, false);
                 output.counts.reduce_add(Scope::Device, bin as usize, 1);
                 let totals = output.totals;
                 totals.reduce_add(Scope::Device, 0, u64::from(products));
@@ -277,6 +278,37 @@ pub unsafe fn long_row_work(
             index += thread::grid_dim_x();
         }
     }
+}
+
+/// Whether most rows of the warp have few nonzeros of A, the first and the last of which are near
+/// those of the row before. `nonzeros` are those of the lane's row, start and end. All lanes of the
+/// warp call it.
+///
+/// # Safety
+///
+/// `operands` is valid (see [`OperandPatterns`]), and A has the nonzeros.
+#[inline(always)]
+unsafe fn are_near(
+    operands: &OperandPatterns,
+    bin_limits: &BinLimits,
+    (start, end): (u32, u32),
+) -> bool {
+    let is_short = start < end && end - start <= bin_limits.merge_nonzeros;
+    let (mut first, mut last) = (0, 0);
+    if is_short {
+        // SAFETY: the nonzeros are those of A, by the contract.
+        unsafe {
+            first = operands.a.col_idx.load(start as usize);
+            last = operands.a.col_idx.load(end as usize - 1);
+        }
+    }
+    let before = |number: u32| warp::shfl_up(FULL_MASK, number, 1, WARP_SIZE);
+    let apart = (first.abs_diff(before(first))).max(last.abs_diff(before(last)));
+    let short = warp::ballot(FULL_MASK, is_short);
+    let are_short = (short & (short << 1)) >> warp::lane_id() & 1 == 1;
+    let is_near = are_short && apart <= bin_limits.merge_distance;
+    let near = warp::ballot(FULL_MASK, is_near).count_ones();
+    near >= WARP_SIZE / 2 || bin_limits.merge_distance == u32::MAX
 }
 
 /// The sum of a number per lane. `redux.add` has 32 bits, so the halves are added up apart.
@@ -301,6 +333,7 @@ unsafe fn record_row(
     output: &RowWorkOutput,
     row: u32,
     found: RowMeasure,
+    is_near: bool,
 ) -> (u32, u32) {
     let RowMeasure {
         products,
@@ -324,11 +357,12 @@ unsafe fn record_row(
         nonzeros,
         b_rows_are_runs: b_rows_are_runs != 0,
         a_row_is_run,
+        is_near,
     });
-    let (bound, entries) = if bin == symbolic::COPY {
-        (0, products)
-    } else {
-        (products.min(span), 0)
+    let (bound, entries) = match bin {
+        symbolic::COPY => (0, products),
+        symbolic::MERGE..symbolic::SORT => (0, 0),
+        _ => (products.min(span), 0),
     };
     let row = row as usize;
     // SAFETY: the arrays have a number per row, by the contract.

@@ -1,4 +1,5 @@
-//! The columns of all rows, copied from where they are staged to their place in C.
+//! The columns of all rows, copied from where they are staged to their place in C. Rows that are
+//! merged have none there: [`merge_rows`](crate::symbolic::merge_rows) writes theirs.
 //!
 //! A block takes 2048 neighbouring entries of C, whatever their rows: all lanes have the same work,
 //! and the writes are contiguous. Two warps find the first and the last row of the tile by search.
@@ -37,13 +38,14 @@ pub fn launch(entries: u32) -> LaunchConfig {
     LaunchConfig::new(entries.div_ceil(TILE), BLOCK)
 }
 
-/// Copies the columns of all rows to their place in C. A block takes 2048 entries.
+/// Copies the columns of all rows but the merged ones to their place in C. A block takes 2048
+/// entries.
 ///
 /// # Safety
 ///
 /// `operands` is valid (see [`OperandPatterns`]). `row_words` is that of
 /// [`row_work`](crate::analysis::work::row_work). `staged` has each row's columns from
-/// `starts[row]` on; rows of one nonzero of A come from B. `row_ptr` has the row pointers of C,
+/// `starts[row]` on; rows of one nonzero of A come from B, merged rows are left out. `row_ptr` has the row pointers of C,
 /// `col_idx` has room for its entries, of which there is at least one. The launch is [`launch`]'s.
 #[kernel(name = "spgemm_copy_columns")]
 pub unsafe fn copy_columns(
@@ -66,6 +68,17 @@ pub unsafe fn copy_columns(
     unsafe { copy.copy(col_idx) };
 }
 
+/// Where the columns of a row are.
+#[derive(Clone, Copy)]
+enum Source {
+    /// They are staged.
+    Staged,
+    /// They are those of a row of B.
+    B,
+    /// The row is merged: they are not here.
+    Merged,
+}
+
 /// Rows of C that a block holds in shared memory.
 #[derive(Clone, Copy)]
 struct TileRows {
@@ -73,8 +86,8 @@ struct TileRows {
     firsts: Shared<u32>,
     /// What to add to an entry's position for the position of its column at the source.
     offsets: Shared<u32>,
-    /// 1 if the source is a row of B, 0 if the columns are staged.
-    from_b: Shared<u32>,
+    /// Where the columns are, as a [`Source`].
+    sources: Shared<u32>,
 }
 
 /// What a block copies from.
@@ -98,7 +111,7 @@ impl ColumnCopy {
         let rows_here = TileRows {
             firsts: shared_array!(u32; 512),
             offsets: shared_array!(u32; 512),
-            from_b: shared_array!(u32; 512),
+            sources: shared_array!(u32; 512),
         };
         let t = thread::thread_idx_x();
         let warp = t / WARP_SIZE;
@@ -124,11 +137,11 @@ impl ColumnCopy {
                 let mut i = t;
                 while i < rows {
                     let first = self.row_ptr.load((row + i) as usize);
-                    let (from_b, from) = self.source(row + i);
+                    let (source, from) = self.source(row + i);
                     rows_here.firsts.store(i as usize, first);
                     let offset = from.wrapping_sub(first);
                     rows_here.offsets.store(i as usize, offset);
-                    rows_here.from_b.store(i as usize, from_b.into());
+                    rows_here.sources.store(i as usize, source as u32);
                     i += BLOCK;
                 }
                 thread::sync_threads();
@@ -165,9 +178,13 @@ impl ColumnCopy {
         // SAFETY: each entry is at most `end - 1`, so it is one of these rows, by the contract.
         unsafe {
             let positions = rows_of(rows_here.firsts, rows, entries);
+            let sources: [u32; UNROLL] = array::from_fn(|u| rows_here.sources.load(positions[u]));
             let columns: [u32; UNROLL] = array::from_fn(|u| {
+                if sources[u] == Source::Merged as u32 {
+                    return 0;
+                }
                 let offset = rows_here.offsets.load(positions[u]);
-                let columns = if rows_here.from_b.load(positions[u]) == 1 {
+                let columns = if sources[u] == Source::B as u32 {
                     self.operands.b.col_idx
                 } else {
                     self.staged
@@ -175,30 +192,32 @@ impl ColumnCopy {
                 columns.load(entries[u].wrapping_add(offset) as usize)
             });
             unroll!(u in 0..4 {
-                if u as u32 * BLOCK < end - first {
+                if u as u32 * BLOCK < end - first && sources[u] != Source::Merged as u32 {
                     col_idx.store(entries[u] as usize, columns[u]);
                 }
             });
         }
     }
 
-    /// Where the columns of a row come from: whether from a row of B, and their start there or
-    /// among the staged ones.
+    /// Where the columns of a row come from, and their start there.
     ///
     /// # Safety
     ///
     /// `row` is a row of C; the rest is as [`copy_columns`] asks.
     #[inline(always)]
-    unsafe fn source(&self, row: u32) -> (bool, u32) {
+    unsafe fn source(&self, row: u32) -> (Source, u32) {
         // SAFETY: `row` is a row of C, by the contract; in bin `COPY` it has one nonzero of A.
         unsafe {
             let bin = self.row_words.load(row as usize) & ((1 << BIN_BITS) - 1);
             if bin == symbolic::COPY {
                 let k = self.operands.a.row_ptr.load(row as usize) as usize;
                 let column = self.operands.a.col_idx.load(k) as usize;
-                return (true, self.operands.extents.load(4 * column));
+                return (Source::B, self.operands.extents.load(4 * column));
             }
-            (false, self.starts.load(row as usize))
+            if (symbolic::MERGE..symbolic::SORT).contains(&bin) {
+                return (Source::Merged, 0);
+            }
+            (Source::Staged, self.starts.load(row as usize))
         }
     }
 

@@ -69,7 +69,7 @@ pub unsafe fn search_rows<T: Real>(
             window: None,
             long_rows: None,
         };
-        row_products.for_each::<32, true>(|column, product| {
+        row_products.for_each::<true>(|column, product| {
             accumulators
                 .sums
                 .atomic_add(accumulators.position(column), product);

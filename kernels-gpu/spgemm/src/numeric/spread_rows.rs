@@ -121,7 +121,7 @@ pub unsafe fn spread_rows<T: Real>(
             window: None,
             long_rows: Some(list),
         };
-        row_products.for_each_together::<32, true>(|column, product| {
+        row_products.for_each_together::<true>(|column, product| {
             let (is_first, sum) = sum_peers(column, product);
             if is_first && column != u32::MAX {
                 let position = start + sampled.position(column);

@@ -8,11 +8,16 @@
 use crate::products::bins::WORK_WORDS;
 use crate::products::operands::{Factors, OperandPatterns, OutputPattern, RowList};
 use crate::products::row_products::RowProducts;
+use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::unroll;
 
 /// Warps in a block, each with a row.
 const WARPS: u32 = 4;
+
+/// Columns of C per lane whose loads are in flight together.
+const UNROLL: usize = 4;
 
 /// The launch for this many rows with windows of `window` accumulators of `element_bytes` bytes.
 pub fn launch(rows: u32, window: u32, element_bytes: u32) -> LaunchConfig {
@@ -43,7 +48,6 @@ pub unsafe fn window_rows<T: Real>(
     if item >= items.count {
         return;
     }
-    let lane = warp::lane_id();
     let sums = shared::dynamic_shared_mem::<T>().offset((warp * window) as usize);
     // SAFETY: `item` is below `items.count`, checked above. A column of the row is less than
     // `window` from its first one. Each warp has its own accumulators, and synchronises between
@@ -53,13 +57,10 @@ pub unsafe fn window_rows<T: Real>(
         let first = work.load(WORK_WORDS * row as usize + 1);
         let (start, end) = c.row(row);
         let columns = c.columns(row);
-        let mut i = lane;
-        while i < end - start {
-            let column = columns.load(i as usize);
+        for_each_column(columns, end - start, |i, column| {
             c.write_column(start + i, column);
             sums.store((column - first) as usize, T::ZERO);
-            i += WARP_SIZE;
-        }
+        });
         warp::sync_warp(FULL_MASK);
         let row_products = RowProducts {
             operands: &operands,
@@ -75,11 +76,33 @@ pub unsafe fn window_rows<T: Real>(
             let position = (column - first) as usize;
             sums.store(position, a.mul_add(b, sums.load(position)));
         });
-        let mut i = lane;
-        while i < end - start {
-            let column = columns.load(i as usize);
+        for_each_column(columns, end - start, |i, column| {
             values.store((start + i) as usize, sums.load((column - first) as usize));
-            i += WARP_SIZE;
-        }
+        });
     }
 }
+
+/// Calls `each(i, columns[i])` for the calling lane's share of `count` columns: every 32nd.
+///
+/// # Safety
+///
+/// `columns` has `count` columns, at least one.
+#[inline(always)]
+unsafe fn for_each_column(columns: Global<u32>, count: u32, mut each: impl FnMut(u32, u32)) {
+    let mut i = warp::lane_id();
+    while i < count {
+        // SAFETY: a column past the last one is the last one again.
+        let some: [u32; UNROLL] = array::from_fn(|u| unsafe {
+            columns.load((i + u as u32 * WARP_SIZE).min(count - 1) as usize)
+        });
+        unroll!(u in 0..4 {
+            let at = i + u as u32 * WARP_SIZE;
+            if at < count {
+                each(at, some[u]);
+            }
+        });
+        i += UNROLL as u32 * WARP_SIZE;
+    }
+}
+
+const _: () = assert!(UNROLL == 4);

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | `COPY` | one nonzero of A | none: the row of B |
 //! | `RUNS` | rows of B are runs of columns, s <= 4096, p > 32 | `run_rows` |
+//! | `MERGE` | at most 16 nonzeros of A, p <= 512, near rows | `merge_rows` |
 //! | `SORT` | p <= 512, s < 2^23 | `sort_rows` |
 //! | `HASH` | p <= 16384, s > 128 p | `hash_rows` |
 //! | `SPARSE_BITMAP` | p < 8192, s <= 2^19 | `bitmap_rows`, words of neighbouring columns |
@@ -29,6 +30,13 @@ pub const MAX_SORTED_PRODUCTS: u32 = SORTED_PRODUCTS[SORTED_PRODUCTS.len() - 1];
 
 /// The number of bins of sorted rows in a phase.
 pub const SORTED_BINS: u32 = SORTED_PRODUCTS.len() as u32;
+
+/// Rows of at most this many nonzeros of A can be merged, in both phases; each size has an instance
+/// of its own.
+pub const MERGED_NONZEROS: [u32; 2] = [8, 16];
+
+/// The number of bins of merged rows in a phase.
+pub const MERGED_BINS: u32 = MERGED_NONZEROS.len() as u32;
 
 /// Maximum number of bins of a phase: kernels count them in arrays of this length.
 pub const BINS: u32 = 64;
@@ -80,6 +88,9 @@ pub struct RowWork {
     pub b_rows_are_runs: bool,
     /// Whether its row of A is a run too.
     pub a_row_is_run: bool,
+    /// Whether its row of A and most of the rows around it have their first columns near each other,
+    /// and their last ones too. Then they need the same rows of B, or neighbours.
+    pub is_near: bool,
 }
 
 /// Bins of the symbolic phase. A constant is the first bin of a kernel; the kernel's larger sizes
@@ -91,8 +102,10 @@ pub mod symbolic {
     pub const COPY: u32 = 1;
     /// Rows of B are runs of neighbouring columns.
     pub const RUNS: u32 = 2;
+    /// At most 8, 16 nonzeros of A, a row per lane. Their entries are only counted.
+    pub const MERGE: u32 = 3;
     /// At most 16, 32, .. 512 products, sorted in registers, if they span few enough columns.
-    pub const SORT: u32 = 3;
+    pub const SORT: u32 = MERGE + super::MERGED_BINS;
     /// At most 256, 512, .. 16384 products, a hash table per block.
     pub const HASH: u32 = SORT + super::SORTED_BINS;
     /// Fewer than [`SPARSE_BITMAP_PRODUCTS`](super::SPARSE_BITMAP_PRODUCTS) products, a bitmap of
@@ -112,6 +125,7 @@ pub mod symbolic {
 ///
 /// | bin | rows | kernel |
 /// |---|---|---|
+/// | `MERGE` | rows that the symbolic phase merges | `merge_products` |
 /// | `COPY` | one nonzero of A | `copy_products` |
 /// | `NEIGHBOURS` | rows of A and B are runs, s <= 64, at least 8 products per nonzero of A | `neighbour_rows` |
 /// | `INTERVALS` | rows of B are runs, s <= 128, else as before | `interval_rows` |
@@ -120,7 +134,7 @@ pub mod symbolic {
 /// | `ORDERED_CHUNKS` | every other row of a deterministic product | `ordered_chunks` |
 /// | `SEARCH_ROWS` | e <= 512, p <= 1024 | `search_rows` |
 /// | `SPREAD` | several chunks, at most 4 products per nonzero of A and chunk | `spread_rows` |
-/// | `RANK_CHUNKS` | the span's bitmap fits shared memory | `rank_chunks` |
+/// | `RANK_CHUNKS` | s / 32 < 1.25 times the chunk's room for entries | `rank_chunks` |
 /// | `SEARCH_CHUNKS` | the others | `search_chunks` |
 pub mod numeric {
     /// No entries, or values that the symbolic phase has computed; nothing is launched.
@@ -146,6 +160,8 @@ pub mod numeric {
     pub const INTERVALS: u32 = ORDERED_CHUNKS + 1;
     /// At most 64 columns, where the row of A is a run too: several rows per warp.
     pub const NEIGHBOURS: u32 = INTERVALS + 1;
+    /// At most 8, 16 nonzeros of A, a row per lane.
+    pub const MERGE: u32 = NEIGHBOURS + 1;
     /// One past the last bin.
-    pub const END: u32 = NEIGHBOURS + 1;
+    pub const END: u32 = MERGE + super::MERGED_BINS;
 }

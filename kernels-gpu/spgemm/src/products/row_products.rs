@@ -4,8 +4,8 @@
 //! There are two ways:
 //!
 //! - *Flattened*, for short rows of B. Each lane loads start and length of one row of B. The prefix
-//!   sums of the lengths number the products, and lane p finds the row of product p by a binary
-//!   search among the lanes' sums. All 32 lanes have work; 32 products cost five shuffles.
+//!   sums of the lengths number the products. Of 32 products, a reduction makes a word with a bit
+//!   where a row begins, and counting bits gives the row of each. All 32 lanes have work.
 //! - *Row by row*, for rows of B of 64 nonzeros or more on average. The warp takes one row after
 //!   the other, neighbouring lanes take neighbouring columns, and nothing is searched.
 //!
@@ -16,7 +16,7 @@
 //! sums     3 4 4 8       row      0 0 0 1 3 3 3 3
 //! ```
 
-use crate::products::lanes::{group_mask, inclusive_sum, owner};
+use crate::products::lanes::{are_lowest, inclusive_sum, nth_set_bit, owner_by_starts};
 use crate::products::operands::{Factors, OperandPatterns};
 use crate::products::window;
 use core::array;
@@ -113,35 +113,29 @@ impl<T: Real> RowProducts<'_, T> {
     /// # Safety
     ///
     /// `operands` is valid (see [`OperandPatterns`]), and `nonzeros` are nonzeros of A. All lanes
-    /// of a group of `LANES` call it with the same arguments. With fewer than 32 lanes `warps` is
-    /// 1; with `long_rows` all warps of the block take part. `each` does not synchronise.
+    /// of the warp call it with the same arguments; with `long_rows` all warps of the block take
+    /// part. `each` does not synchronise.
     #[inline(always)]
-    pub unsafe fn for_each<const LANES: u32, const VALUES: bool>(
-        &self,
-        mut each: impl FnMut(u32, T),
-    ) {
+    pub unsafe fn for_each<const VALUES: bool>(&self, mut each: impl FnMut(u32, T)) {
         // SAFETY: `for_each_with` requires of its caller what this function requires.
-        unsafe { self.for_each_with::<LANES, VALUES, false>(&mut each) };
+        unsafe { self.for_each_with::<VALUES, false>(&mut each) };
     }
 
-    /// As [`for_each`](Self::for_each), but all lanes of a group call `each` together; a lane
+    /// As [`for_each`](Self::for_each), but all lanes of the warp call `each` together; a lane
     /// without a product passes column 2^32 - 1.
     ///
     /// # Safety
     ///
-    /// As for [`for_each`](Self::for_each), but `each` may synchronise the lanes of the group.
+    /// As for [`for_each`](Self::for_each), but `each` may synchronise the lanes of the warp.
     #[inline(always)]
-    pub unsafe fn for_each_together<const LANES: u32, const VALUES: bool>(
-        &self,
-        mut each: impl FnMut(u32, T),
-    ) {
+    pub unsafe fn for_each_together<const VALUES: bool>(&self, mut each: impl FnMut(u32, T)) {
         // SAFETY: `for_each_with` requires of its caller what this function requires.
-        unsafe { self.for_each_with::<LANES, VALUES, true>(&mut each) };
+        unsafe { self.for_each_with::<VALUES, true>(&mut each) };
     }
 
     /// Chooses the way: row by row if the rows of B are long, else flattened.
     #[inline(always)]
-    unsafe fn for_each_with<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
+    unsafe fn for_each_with<const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
     ) {
@@ -150,11 +144,11 @@ impl<T: Real> RowProducts<'_, T> {
             && (self.warps == 1 || nonzeros >= MIN_NONZEROS_PER_WARP * self.warps);
         // SAFETY: the three functions require of their caller what this function requires.
         unsafe {
-            let defers = if LANES == WARP_SIZE && long {
+            let defers = if long {
                 self.row_by_row::<VALUES, TOGETHER>(each);
                 true
             } else {
-                self.flattened::<LANES, VALUES, TOGETHER>(each)
+                self.flattened::<VALUES, TOGETHER>(each)
             };
             if defers {
                 self.deferred_rows::<VALUES, TOGETHER>(each);
@@ -162,24 +156,24 @@ impl<T: Real> RowProducts<'_, T> {
         }
     }
 
-    /// The products numbered by prefix sums, those of `LANES` nonzeros of A at a time. Returns
+    /// The products numbered by prefix sums, those of 32 nonzeros of A at a time. Returns
     /// whether it may have deferred long rows.
     #[inline(always)]
-    unsafe fn flattened<const LANES: u32, const VALUES: bool, const TOGETHER: bool>(
+    unsafe fn flattened<const VALUES: bool, const TOGETHER: bool>(
         &self,
         each: &mut impl FnMut(u32, T),
     ) -> bool {
-        let mask = group_mask::<LANES>();
-        let lane = warp::lane_id() % LANES;
+        let mask = warp::FULL_MASK;
+        let lane = warp::lane_id();
         let (start, end) = self.nonzeros;
         // Which nonzeros of A the warp takes at a time, and which of their products.
         let own = u64::from(end - start) >= u64::from(MIN_OWN_NONZEROS) * u64::from(self.warps);
         let (nonzeros_warp, nonzeros_warps) = if own { (self.warp, self.warps) } else { (0, 1) };
         let (products_warp, products_warps) = if own { (0, 1) } else { (self.warp, self.warps) };
-        let stride = LANES * products_warps;
-        let mut k = start.saturating_add(nonzeros_warp * LANES);
+        let stride = WARP_SIZE * products_warps;
+        let mut k = start.saturating_add(nonzeros_warp * WARP_SIZE);
         // SAFETY: `load` reads below `end` only; `base + p` is a nonzero of B for `p` below
-        // `total`. The lanes of a group agree on `k`, `end` and `total`, so all of them reach each
+        // `total`. The lanes of the warp agree on `k`, `end` and `total`, so all of them reach each
         // shuffle.
         unsafe {
             let mut next = self.load::<VALUES>(k.saturating_add(lane), end);
@@ -188,23 +182,29 @@ impl<T: Real> RowProducts<'_, T> {
                 if own {
                     self.defer_long_row(k.saturating_add(lane), &mut mine);
                 }
-                k = k.saturating_add(LANES * nonzeros_warps);
+                k = k.saturating_add(WARP_SIZE * nonzeros_warps);
                 next = self.load::<VALUES>(k.saturating_add(lane), end);
-                let sum = inclusive_sum::<LANES>(mask, mine.len);
-                let total = warp::shfl_idx(mask, sum, LANES - 1, LANES);
+                mine = without_empty_lanes(mine);
+                let sum = inclusive_sum::<WARP_SIZE>(mask, mine.len);
+                let number = if mine.len > 0 {
+                    sum - mine.len
+                } else {
+                    u32::MAX
+                };
+                let total = warp::shfl_idx(mask, sum, WARP_SIZE - 1, WARP_SIZE);
                 // Product p of the lane's nonzero is at position `base + p` of B.
                 let base = mine.start.wrapping_sub(sum - mine.len);
-                let mut first = products_warp * LANES;
+                let mut first = products_warp * WARP_SIZE;
                 while first < total {
                     let loaded: [(u32, T); FLAT_UNROLL] = array::from_fn(|u| {
                         let p = first + u as u32 * stride + lane;
                         if p - lane >= total {
                             return (u32::MAX, T::ZERO);
                         }
-                        let owner = owner::<LANES>(mask, sum, p);
-                        let base = warp::shfl_idx(mask, base, owner, LANES);
+                        let owner = owner_by_starts(number, p - lane);
+                        let base = warp::shfl_idx(mask, base, owner, WARP_SIZE);
                         let value = if VALUES {
-                            warp::shfl_idx(mask, mine.value, owner, LANES)
+                            warp::shfl_idx(mask, mine.value, owner, WARP_SIZE)
                         } else {
                             T::ZERO
                         };
@@ -374,6 +374,25 @@ impl<T: Real> RowProducts<'_, T> {
                 (column, T::ZERO)
             }
         }
+    }
+}
+
+/// The segments of the warp's lanes in the same order, those that are empty last. Most warps have
+/// none.
+#[inline(always)]
+fn without_empty_lanes<T: Real>(mine: RowSegment<T>) -> RowSegment<T> {
+    let kept = warp::ballot(warp::FULL_MASK, mine.len > 0);
+    if are_lowest(kept) {
+        return mine;
+    }
+    let lane = warp::lane_id();
+    let from = nth_set_bit(kept, lane);
+    let [start, len] = [mine.start, mine.len]
+        .map(|of_lane| warp::shfl_idx(warp::FULL_MASK, of_lane, from, WARP_SIZE));
+    RowSegment {
+        start,
+        len: if lane < kept.count_ones() { len } else { 0 },
+        value: warp::shfl_idx(warp::FULL_MASK, mine.value, from, WARP_SIZE),
     }
 }
 

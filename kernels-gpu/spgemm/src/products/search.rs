@@ -6,7 +6,12 @@
 //! ```
 
 use crate::products::operands::OutputPattern;
+use core::array;
 use cuda_std::prelude::*;
+use warprow_kernels_matrix::unroll;
+
+/// Columns per thread whose loads are in flight together.
+const UNROLL: usize = 4;
 
 /// Columns in ascending order, with an accumulator for each, in shared memory. The threads of a
 /// warp or of a block share them.
@@ -78,17 +83,29 @@ impl<T: Real> SortedAccumulators<T> {
     ) {
         let mut i = thread;
         while i < self.capacity {
-            // SAFETY: `i` is below `capacity`, and `from` is read below `count` only, by the contract.
+            // SAFETY: `at` is below `capacity`, checked, and `from` is read below `count` only, by the
+            // contract.
             unsafe {
-                let mut column = u32::MAX;
-                if i < count {
-                    column = from.load(i as usize);
-                    c.write_column(start + i, column);
-                }
-                self.columns.store(i as usize, column);
-                self.sums.store(i as usize, T::ZERO);
+                let some: [u32; UNROLL] = array::from_fn(|u| {
+                    let at = i + u as u32 * threads;
+                    if at < count {
+                        from.load(at as usize)
+                    } else {
+                        u32::MAX
+                    }
+                });
+                unroll!(u in 0..4 {
+                    let at = i + u as u32 * threads;
+                    if at < count {
+                        c.write_column(start + at, some[u]);
+                    }
+                    if at < self.capacity {
+                        self.columns.store(at as usize, some[u]);
+                        self.sums.store(at as usize, T::ZERO);
+                    }
+                });
             }
-            i += threads;
+            i += UNROLL as u32 * threads;
         }
     }
 
@@ -119,3 +136,5 @@ impl<T: Real> SortedAccumulators<T> {
         }
     }
 }
+
+const _: () = assert!(UNROLL == 4);

@@ -12,8 +12,15 @@
 //!
 //! Lanes bring neighbouring columns, and atomic operations on one word are serialised. The first
 //! layout therefore puts neighbours into different words; a warp transposes 32 words by five
-//! shuffles when it writes them out. In the second layout most words are 0. A warp collects words
-//! with bits, and writes out 32 of them at a time.
+//! shuffles when it writes them out. In the second layout most words are 0. A *summary*, a bitmap of
+//! the words with bits, saves looking at the others: a warp lists the words of 16 summary words, and
+//! writes out 32 of them at a time.
+//!
+//! ```text
+//! bitmap, 4 bits a word    0000 0110 0000 0000 | 0001 0000 0000 1000
+//! summary                  0100                | 1001
+//! listed words             1, 4, 7
+//! ```
 
 use crate::products::bins::WORK_WORDS;
 use crate::products::lanes::inclusive_sum;
@@ -39,8 +46,14 @@ pub fn words(columns: u32, shared_bytes: u32) -> u32 {
     columns.div_ceil(GROUP).min(most / WARP_SIZE) * WARP_SIZE
 }
 
-/// Maximum number of collected words that wait for a warp to write them out.
-const MAX_PENDING: u32 = 2 * WARP_SIZE;
+/// Summary words whose bitmap words a warp lists at a time: two lanes take one.
+const LISTED_GROUPS: u32 = WARP_SIZE / 2;
+
+/// Bits of a summary word that a lane takes.
+const LISTED_BITS: u32 = 32 * LISTED_GROUPS / WARP_SIZE;
+
+/// Maximum number of listed words of a warp.
+const MAX_LISTED: u32 = 32 * LISTED_GROUPS;
 
 /// Bytes of shared memory beside the bitmap: for each warp the positions of a group's bits, and a
 /// count.
@@ -63,11 +76,13 @@ pub fn launch(rows: u32, words: u32) -> LaunchConfig {
     LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block))
 }
 
-/// The same with sparse bitmaps.
+/// The same with sparse bitmaps, their summaries, and each warp's list of words.
 pub fn launch_sparse(rows: u32, words: u32) -> LaunchConfig {
     let block = sparse_block(words);
-    let pending_bytes = block / WARP_SIZE * 4 * MAX_PENDING;
-    LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block) + pending_bytes)
+    let summary_bytes = 4 * words / WARP_SIZE;
+    let list_bytes = block / WARP_SIZE * 2 * MAX_LISTED;
+    LaunchConfig::new(rows, block)
+        .shared_bytes(4 * words + summary_bytes + rest_bytes(block) + list_bytes)
 }
 
 /// The columns of each listed row, ascending, and their number. A block takes a row; its warps
@@ -95,13 +110,16 @@ pub unsafe fn bitmap_rows<const SPARSE: u32>(
     let (warp, warps) = (t / WARP_SIZE, thread::block_dim_x() / WARP_SIZE);
     let list = shared_array!(u32; 32);
     let bitmap = shared::dynamic_shared_mem::<u32>();
-    let counts = bitmap.offset(words as usize);
+    let summary = bitmap.offset(words as usize);
+    let (counts, places) = match SPARSE {
+        1 => (
+            summary.offset((words / WARP_SIZE) as usize),
+            GROUP + MAX_LISTED,
+        ),
+        _ => (summary, GROUP),
+    };
     let all_places = counts.offset(warps as usize).cast::<u16>();
-    let positions = all_places.offset((warp * GROUP) as usize);
-    let pending = all_places
-        .offset((warps * GROUP) as usize)
-        .cast::<u32>()
-        .offset((warp * MAX_PENDING) as usize);
+    let positions = all_places.offset((warp * places) as usize);
     // SAFETY: there is a block per item. Bits are below `32 * used`, as the window ends there. The
     // row has at most `span` entries, which it has room for. The block synchronises between writes
     // and reads of the bitmap and the counts; all threads agree on `covered`.
@@ -127,11 +145,21 @@ pub unsafe fn bitmap_rows<const SPARSE: u32>(
                 bitmap.store4(word as usize, [0; 4]);
                 word += 4 * thread::block_dim_x();
             }
+            if SPARSE == 1 {
+                let mut group = t;
+                while group < used / WARP_SIZE {
+                    summary.store(group as usize, 0);
+                    group += thread::block_dim_x();
+                }
+            }
             thread::sync_threads();
-            row_products.for_each::<32, false>(|column, _| {
+            row_products.for_each::<false>(|column, _| {
                 let bit = column - origin;
                 if SPARSE == 1 {
-                    bitmap.atomic_or((bit / 32) as usize, 1 << (bit % 32));
+                    let word = bit / 32;
+                    if bitmap.atomic_or(word as usize, 1 << (bit % 32)) == 0 {
+                        summary.atomic_or((word / 32) as usize, 1 << (word % 32));
+                    }
                 } else {
                     let word = bit / GROUP * WARP_SIZE + bit % WARP_SIZE;
                     bitmap.atomic_or(word as usize, 1 << (bit / 32 % 32));
@@ -141,11 +169,11 @@ pub unsafe fn bitmap_rows<const SPARSE: u32>(
             let bitmap_window = BitmapWindow {
                 bitmap,
                 used,
+                summary,
                 counts,
-                pending,
                 positions,
             };
-            let (below, all) = bitmap_window.count(warp, warps);
+            let (below, all) = bitmap_window.count::<SPARSE>(warp, warps);
             let to = staged.offset(to + (found + below) as usize);
             if SPARSE == 1 {
                 bitmap_window.write_sparse(warp, warps, origin, to);
@@ -169,11 +197,12 @@ struct BitmapWindow {
     bitmap: Shared<u32>,
     /// The words of the bitmap that the window needs.
     used: u32,
+    /// Of sparse bitmaps only: bit i of word g is 1 if word 32 g + i of the bitmap has bits.
+    summary: Shared<u32>,
     /// The bits of each warp's words.
     counts: Shared<u32>,
-    /// The words with bits that the warp has collected; of sparse bitmaps only.
-    pending: Shared<u32>,
-    /// The positions of the bits that the warp writes out.
+    /// The positions of the bits that the warp writes out: room for [`GROUP`]. Of sparse bitmaps, the
+    /// words with bits that the warp has listed follow.
     positions: Shared<u16>,
 }
 
@@ -202,19 +231,52 @@ impl BitmapWindow {
         }
     }
 
+    /// The calling lane's share of the summary of [`LISTED_GROUPS`] groups from `group` on:
+    /// [`LISTED_BITS`] bits; 0 from group `end` on.
+    ///
+    /// # Safety
+    ///
+    /// `end` is a number of groups, and the block has synchronised since the last change of the
+    /// summary.
+    #[inline(always)]
+    unsafe fn lane_words(&self, group: u32, end: u32) -> u32 {
+        let bit = warp::lane_id() * LISTED_BITS;
+        let group = group + bit / 32;
+        if group < end {
+            // SAFETY: `group` is below `end`, checked above, and the summary has a word for each.
+            let words = unsafe { self.summary.load(group as usize) };
+            words >> (bit % 32) & ((1 << LISTED_BITS) - 1)
+        } else {
+            0
+        }
+    }
+
     /// The number of bits in the words of all warps before this one, and in all words.
     ///
     /// # Safety
     ///
     /// As for [`word`](Self::word); all threads of the block call it.
     #[inline(always)]
-    unsafe fn count(&self, warp: u32, warps: u32) -> (u32, u32) {
-        let (start, end) = self.groups(warp, warps);
+    unsafe fn count<const SPARSE: u32>(&self, warp: u32, warps: u32) -> (u32, u32) {
+        let (mut group, end) = self.groups(warp, warps);
         let mut bits = 0;
         // SAFETY: `counts` has a word for each warp; a barrier stands between its writes and reads.
+        // A bit of the summary stands for a word of the bitmap.
         unsafe {
-            for group in start..end {
-                bits += self.word(group).count_ones();
+            while group < end {
+                if SPARSE == 1 {
+                    let mut words = self.lane_words(group, end);
+                    let first = group * WARP_SIZE + warp::lane_id() * LISTED_BITS;
+                    while words != 0 {
+                        let word = first + words.trailing_zeros();
+                        bits += self.bitmap.load(word as usize).count_ones();
+                        words &= words - 1;
+                    }
+                    group += LISTED_GROUPS;
+                } else {
+                    bits += self.word(group).count_ones();
+                    group += 1;
+                }
             }
             let bits = warp::reduce_add(FULL_MASK, bits);
             if warp::lane_id() == 0 {
@@ -254,7 +316,7 @@ impl BitmapWindow {
                 if !warp::any(FULL_MASK, word != 0) {
                     continue;
                 }
-                let all = self.compact_bits(transposed(word));
+                let all = compact_bits::<32>(transposed(word), self.positions);
                 let mut i = lane;
                 while i < all {
                     let column =
@@ -269,8 +331,7 @@ impl BitmapWindow {
     }
 
     /// Writes the columns of the bits in the warp's words to `to`, of the layout where the bits of
-    /// a word are neighbours. Words with bits are collected until every lane has one, and then
-    /// written out together.
+    /// a word are neighbours. The warp lists words with bits, and writes out 32 of them together.
     ///
     /// # Safety
     ///
@@ -279,84 +340,69 @@ impl BitmapWindow {
     unsafe fn write_sparse(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
         let lane = warp::lane_id();
         let (mut group, end) = self.groups(warp, warps);
-        let (mut pending, mut written) = (0, 0);
-        // SAFETY: as many columns are written as were counted. At most 31 collected words remain
-        // when 32 more are looked at, so `MAX_PENDING` suffices. The loops run on votes, so all
-        // lanes reach each shuffle.
+        let list = self.positions.offset(GROUP as usize);
+        let mut written = 0;
+        // SAFETY: as many columns are written as were counted, and as many words are listed as a
+        // list has room for. The warp's list and positions are its own, synchronised between writes
+        // and reads; the loops run alike for all lanes, so all reach each shuffle.
         unsafe {
-            loop {
-                while group < end && pending < WARP_SIZE {
-                    let has_bits = self.word(group) != 0;
-                    let have_bits = warp::ballot(FULL_MASK, has_bits);
-                    if has_bits {
-                        let position = pending + (have_bits & ((1 << lane) - 1)).count_ones();
-                        self.pending
-                            .store(position as usize, group * WARP_SIZE + lane);
+            while group < end {
+                let words = compact_bits::<LISTED_BITS>(self.lane_words(group, end), list);
+                let mut first_word = 0;
+                while first_word < words {
+                    let (mut index, mut word) = (0, 0);
+                    if first_word + lane < words {
+                        let listed = list.load((first_word + lane) as usize);
+                        index = group * WARP_SIZE + u32::from(listed);
+                        word = self.bitmap.load(index as usize);
                     }
-                    pending += have_bits.count_ones();
-                    group += 1;
-                }
-                if pending == 0 {
-                    return;
-                }
-                warp::sync_warp(FULL_MASK);
-                let (mut index, mut word) = (0, 0);
-                if lane < pending {
-                    index = self.pending.load(lane as usize);
-                    word = self.bitmap.load(index as usize);
-                }
-                let is_left = lane + WARP_SIZE < pending;
-                let mut left = 0;
-                if is_left {
-                    left = self.pending.load((lane + WARP_SIZE) as usize);
-                }
-                let all = self.compact_bits(word);
-                if is_left {
-                    self.pending.store(lane as usize, left);
-                }
-                pending = pending.saturating_sub(WARP_SIZE);
-                let mut first = 0;
-                while first < all {
-                    let i = first + lane;
-                    let bit = if i < all {
-                        u32::from(self.positions.load(i as usize))
-                    } else {
-                        0
-                    };
-                    let index = warp::shfl_idx(FULL_MASK, index, bit / 32, WARP_SIZE);
-                    if i < all {
-                        let column = origin + 32 * index + bit % 32;
-                        to.store((written + i) as usize, column);
+                    let all = compact_bits::<32>(word, self.positions);
+                    let mut first = 0;
+                    while first < all {
+                        let i = first + lane;
+                        let bit = if i < all {
+                            u32::from(self.positions.load(i as usize))
+                        } else {
+                            0
+                        };
+                        let index = warp::shfl_idx(FULL_MASK, index, bit / 32, WARP_SIZE);
+                        if i < all {
+                            let column = origin + 32 * index + bit % 32;
+                            to.store((written + i) as usize, column);
+                        }
+                        first += WARP_SIZE;
                     }
-                    first += WARP_SIZE;
+                    warp::sync_warp(FULL_MASK);
+                    written += all;
+                    first_word += WARP_SIZE;
                 }
-                warp::sync_warp(FULL_MASK);
-                written += all;
+                group += LISTED_GROUPS;
             }
         }
     }
+}
 
-    /// Writes the positions of the bits in the warp's words, `32 * lane + bit`, to `positions` without
-    /// gaps. Gives their number.
-    ///
-    /// # Safety
-    ///
-    /// `positions` has room for 1024 positions, and no lane of the warp still reads it.
-    #[inline(always)]
-    unsafe fn compact_bits(&self, word: u32) -> u32 {
-        let sum = inclusive_sum::<32>(FULL_MASK, word.count_ones());
-        let mut position = sum - word.count_ones();
-        let mut word = word;
-        while word != 0 {
-            let bit = warp::lane_id() * 32 + word.trailing_zeros();
-            // SAFETY: `position` is below the number of bits in 32 words.
-            unsafe { self.positions.store(position as usize, bit as u16) };
-            word &= word - 1;
-            position += 1;
-        }
-        warp::sync_warp(FULL_MASK);
-        warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE)
+/// Writes the positions of the bits in the warp's words, `BITS * lane + bit`, to `positions` without
+/// gaps. Gives their number.
+///
+/// # Safety
+///
+/// All lanes of the warp call it, with words of `BITS` bits. `positions` has room for a position of
+/// each bit, and no lane of the warp still reads it.
+#[inline(always)]
+unsafe fn compact_bits<const BITS: u32>(word: u32, positions: Shared<u16>) -> u32 {
+    let sum = inclusive_sum::<32>(FULL_MASK, word.count_ones());
+    let mut position = sum - word.count_ones();
+    let mut word = word;
+    while word != 0 {
+        let bit = warp::lane_id() * BITS + word.trailing_zeros();
+        // SAFETY: `position` is below the number of bits in 32 words.
+        unsafe { positions.store(position as usize, bit as u16) };
+        word &= word - 1;
+        position += 1;
     }
+    warp::sync_warp(FULL_MASK);
+    warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE)
 }
 
 /// The transposed 32 x 32 bit matrix of the warp's words: bit i of lane j becomes bit j of lane i.
@@ -380,4 +426,4 @@ fn transposed(word: u32) -> u32 {
     word
 }
 
-const _: () = assert!(LONG_ROW_LIST_WORDS == 32);
+const _: () = assert!(LONG_ROW_LIST_WORDS == 32 && 32_u32.is_multiple_of(LISTED_BITS));

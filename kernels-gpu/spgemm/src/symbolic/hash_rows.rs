@@ -91,7 +91,7 @@ pub unsafe fn hash_rows(
         let [products, first, span, _] = work.load4(WORK_WORDS * row as usize);
         let warps = [block.warp, block.threads / WARP_SIZE];
         let row_products = RowProducts::columns(&operands, row, products, warps);
-        row_products.for_each::<32, false>(|column, _| {
+        row_products.for_each::<false>(|column, _| {
             hash_table::insert(table, slots, column);
         });
         thread::sync_threads();

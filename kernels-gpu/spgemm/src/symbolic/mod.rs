@@ -3,6 +3,7 @@
 
 pub mod bitmap_rows;
 pub mod hash_rows;
+pub mod merge_rows;
 pub mod run_rows;
 pub mod sort_rows;
 mod sorted_entries;
