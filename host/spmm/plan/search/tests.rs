@@ -57,6 +57,70 @@ fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
 }
 
 #[test]
+fn in_step_is_chosen_for_rows_of_50_nonzeros_only_if_they_are_even() {
+    let clustered = |mean_row, variation, wide| {
+        let a = Statistics {
+            variation,
+            ..even(6_000_000 / mean_row, mean_row, BEST_CLUSTERS)
+        };
+        let search = search(a, features(wide));
+        let best = search.best_of_each(1.0)[0].candidate.kernel;
+        (best, search.choose().candidate.kernel)
+    };
+    let mut preferred = 0;
+    for mean_row in [40, 49, 50, 60, 80, 99] {
+        for wide in [41, 50, 64, 100, 200] {
+            let (best, even) = clustered(mean_row, Some(0.2), wide);
+            if mean_row >= 50 {
+                assert_eq!(even, best, "{mean_row} nonzeros, {wide} features");
+                preferred += u32::from(best == SpmmKernel::InStep);
+            } else {
+                assert_ne!(even, SpmmKernel::InStep);
+            }
+            for variation in [None, Some(0.3), Some(1.0)] {
+                let uneven = clustered(mean_row, variation, wide).1;
+                assert_ne!(
+                    uneven,
+                    SpmmKernel::InStep,
+                    "{mean_row} nonzeros, {wide} features"
+                );
+            }
+        }
+    }
+    assert!(preferred > 0);
+}
+
+#[test]
+fn narrow_with_more_than_two_lanes_is_timed_and_chosen_for_small_matrices_alone() {
+    for (rows, mean_row, wanted) in [(600_000, 5, false), (8_000, 500, false), (5_000, 100, true)] {
+        let search = search(even(rows, mean_row, Localities::NONE), features(16));
+        let is_narrow = |choice: &Choice| choice.candidate.kernel == SpmmKernel::Narrow;
+        assert_eq!(
+            is_narrow(&search.choose()),
+            wanted,
+            "{rows} rows of {mean_row}"
+        );
+        assert!(search.best_of_each(f64::INFINITY).iter().any(is_narrow));
+    }
+}
+
+#[test]
+fn an_order_that_gains_next_to_nothing_is_not_taken() {
+    let search = search(even(1_000_000, 20, Localities::NONE), features(128));
+    let prefers = |share: f64| {
+        let locality = Localities {
+            near: share,
+            middle: share,
+            far: share,
+        };
+        search.prefers_order(&search.statistics.ordered(locality))
+    };
+    assert!(prefers(0.5));
+    assert!(!prefers(0.99));
+    assert!(!prefers(1.0));
+}
+
+#[test]
 fn in_step_is_not_chosen_for_short_rows_without_being_timed() {
     let of = |mean_row| {
         search(
