@@ -41,13 +41,10 @@ pub(super) fn default_kernel<T: GemmElement>(
 fn most_shallow(element: &str, (depth, cols): (usize, usize)) -> usize {
     let is_odd = !depth.is_multiple_of(2);
     match element {
-        // The others pad one or two columns of W to 16.
-        "f32" if cols <= 2 => shallow::MAX_DEPTH as usize,
         "f32" => 15,
-        // W fills at least half of a narrow tile: tensor cores are faster then, even if they multiply zeros.
-        "f64" if cols >= NARROW / 2 => 0,
-        "f64" => 8,
-        // The tile of 16 rows that tensor cores multiply has so few bytes that its instructions take longer.
+        // With few bytes in a row of X and Y, the instructions for a tile of 16 rows on tensor cores take longer than
+        // memory does.
+        "f64" => 6_usize.saturating_sub(cols),
         _ if cols <= NARROW / 2 => 16,
         _ if is_odd && cols <= NARROW => 15,
         _ => 8,

@@ -40,9 +40,6 @@ const fn most_columns<T: Operand>() -> u32 {
 /// Rows and columns that a thread multiplies at once.
 const GROUP: u32 = 4;
 
-/// Elements of a tile of X that a thread copies. It loads those of the next tile before it multiplies.
-const LOADS: usize = 8;
-
 /// Minimum and maximum number of rows of a tile, powers of two. Eight rows start at a multiple of 16 bytes.
 const LEAST_ROWS: u32 = 8;
 const MOST_ROWS: u32 = 1024;
@@ -104,7 +101,7 @@ struct Tile {
 }
 
 impl Tile {
-    /// The tile with so many rows that X and Y fit in [`TILE_BYTES`], and X in the threads' registers.
+    /// The tile with so many rows that X and Y fit in [`TILE_BYTES`].
     #[inline(always)]
     fn of<T: Operand>(depth: u32, columns: u32) -> Self {
         let mut tile = Self {
@@ -112,20 +109,10 @@ impl Tile {
             columns,
             rows: MOST_ROWS,
         };
-        while tile.rows > LEAST_ROWS
-            && (tile.x_bytes::<T>() + tile.y_bytes::<T>() > TILE_BYTES
-                || tile.rows * depth > LOADS as u32 * BLOCK)
-        {
+        while tile.rows > LEAST_ROWS && tile.x_bytes::<T>() + tile.y_bytes::<T>() > TILE_BYTES {
             tile.rows /= 2;
         }
         tile
-    }
-
-    /// The first row of tile `number` of a matrix of so many rows, and the number of its rows; 0 past the end.
-    #[inline(always)]
-    fn rows_of(self, number: u32, rows: u32) -> (u32, u32) {
-        let first = number.saturating_mul(self.rows).min(rows);
-        (first, self.rows.min(rows - first))
     }
 
     /// Groups of columns. The last is padded with zeros.
@@ -168,7 +155,7 @@ impl Tile {
 ///
 /// `x` is m x k, k at most [`MAX_DEPTH`], `w` k x n, `y` m x n; they do not overlap and are aligned to 16 bytes. The
 /// launch is the plan of [`Shallow`].
-#[kernel(name = "gemm_shallow", T = [f32, f16, bf16], registers = 64; T = [f64], registers = 80)]
+#[kernel(name = "gemm_shallow", T = [f32, f64, f16, bf16])]
 pub unsafe fn shallow<T: Operand>(x: Dense<T>, w: Dense<T>, y: DenseMut<T>, epilogue: BiasRelu<T>) {
     let first_column = thread::block_idx_x() * most_columns::<T>();
     let columns = (w.cols - first_column.min(w.cols)).min(most_columns::<T>());
@@ -179,21 +166,20 @@ pub unsafe fn shallow<T: Operand>(x: Dense<T>, w: Dense<T>, y: DenseMut<T>, epil
     let of_x = weights.offset_bytes(tile.w_bytes::<T>());
     let of_y = of_x.offset_bytes(tile.x_bytes::<T>()).cast::<T>();
     // SAFETY: the launch has shared memory for the tiles of W, X and Y. A barrier separates the copies of W and X from
-    // the products, and those from the copies to Y. X is stored again after the products are gathered; they are gathered
+    // the products, and those from the copies to Y. X is copied again after the products are gathered; they are gathered
     // again after the barrier that follows the copies to Y.
     unsafe {
         copy_weights(&w, first_column, tile, weights);
         let mut number = thread::block_idx_y();
-        let mut loaded = load_x(&x, tile.rows_of(number, x.rows), tile);
         while u64::from(number) * u64::from(tile.rows) < u64::from(x.rows) {
-            let rows = tile.rows_of(number, x.rows);
-            number = number.saturating_add(thread::grid_dim_y());
-            store_x::<T>(loaded, tile, of_x);
+            let first = number * tile.rows;
+            let count = tile.rows.min(x.rows - first);
+            copy_x(&x, (first, count), tile, of_x);
             thread::sync_threads();
-            loaded = load_x(&x, tile.rows_of(number, x.rows), tile);
             multiply::<T>(tile, (weights, of_x), of_y, first_column, &epilogue);
             thread::sync_threads();
-            copy_to_y(&y, rows, (first_column, columns), of_y);
+            copy_to_y(&y, (first, count), (first_column, columns), of_y);
+            number = number.saturating_add(thread::grid_dim_y());
         }
     }
 }
@@ -213,8 +199,7 @@ impl Walk {
     fn start(columns: u32) -> Self {
         // `max` spares the panic path of a division by zero.
         let columns = columns.max(1);
-        // `opaque`, so that places which are the same for each tile do not stay in registers.
-        let thread = thread::opaque(thread::thread_idx_x());
+        let thread = thread::thread_idx_x();
         Self {
             row: thread / columns,
             column: thread % columns,
@@ -275,45 +260,44 @@ unsafe fn copy_weights<T: Operand>(
     }
 }
 
-/// Loads a thread's elements of `count` rows of X from row `first` on; those of surplus rows are zeros.
+/// Copies `count` rows of X from row `first` on to shared memory, column after column; surplus rows are zeros.
 ///
 /// # Safety
 ///
-/// X has the rows.
+/// X has the rows, `to` has room for the tile, and no thread uses it. All threads call it.
 #[inline(always)]
-unsafe fn load_x<T: Operand>(x: &Dense<T>, (first, count): (u32, u32), tile: Tile) -> [T; LOADS] {
+unsafe fn copy_x<T: Operand>(
+    x: &Dense<T>,
+    (first, count): (u32, u32),
+    tile: Tile,
+    to: Shared<T::Sum>,
+) {
     let from = x.data.offset(first as usize * x.stride as usize);
-    let existing = count * tile.depth;
+    let (all, existing) = (tile.rows * tile.depth, count * tile.depth);
     let mut walk = Walk::start(tile.depth);
-    let mut loaded = [T::narrow(T::Sum::ZERO); LOADS];
-    unroll!(part in 0..8 {
-        if thread::thread_idx_x() + part as u32 * BLOCK < existing {
-            // SAFETY: row and column are those of an element of the rows that exist.
-            loaded[part] = unsafe {
-                from.load(walk.row as usize * x.stride as usize + walk.column as usize)
-            };
-        }
-        walk.next();
-    });
-    loaded
-}
-
-/// Stores a thread's elements of a tile of X to shared memory, column after column.
-///
-/// # Safety
-///
-/// `to` has room for the tile, and no thread uses it. All threads call it.
-#[inline(always)]
-unsafe fn store_x<T: Operand>(loaded: [T; LOADS], tile: Tile, to: Shared<T::Sum>) {
-    let mut walk = Walk::start(tile.depth);
-    unroll!(part in 0..8 {
-        if thread::thread_idx_x() + (part as u32) * BLOCK < tile.rows * tile.depth {
-            let place = walk.column * tile.pitch() + walk.row;
-            // SAFETY: row and column are of the tile, and no other thread has both.
-            unsafe { to.store(place as usize, loaded[part].widen()) };
-        }
-        walk.next();
-    });
+    let mut i = thread::thread_idx_x();
+    while i < all {
+        thread::keep_rolled();
+        let mut loaded = [T::narrow(T::Sum::ZERO); 4];
+        let mut places = [0; 4];
+        unroll!(part in 0..4 {
+            places[part] = walk.column * tile.pitch() + walk.row;
+            if i + part as u32 * BLOCK < existing {
+                // SAFETY: element `i` of the tile is one of the rows that exist.
+                loaded[part] = unsafe {
+                    from.load(walk.row as usize * x.stride as usize + walk.column as usize)
+                };
+            }
+            walk.next();
+        });
+        unroll!(part in 0..4 {
+            if i + (part as u32) * BLOCK < all {
+                // SAFETY: row and column are of the tile, and no other thread has both.
+                unsafe { to.store(places[part] as usize, loaded[part].widen()) };
+            }
+        });
+        i += 4 * BLOCK;
+    }
 }
 
 /// Multiplies the tiles of X and W, applies the epilogue, and gathers the products in shared memory as the rows of Y

@@ -76,8 +76,8 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
     let is_short = u64::from(problem.depth) * size_of::<f32>() as u64 <= SHORT_ROW_BYTES;
     let resident = match problem.cols {
         ..=16 if is_short => of::<Columns16ShortRows>(),
-        // Aligned copies would be of 4 bytes.
-        ..=16 if !problem.depth.is_multiple_of(2) => of::<Columns16Unaligned>(),
+        // Aligned copies would be of 4 or 8 bytes.
+        ..=16 if !problem.depth.is_multiple_of(4) => of::<Columns16Unaligned>(),
         ..=16 => of::<Columns16>(),
         17..=48 => of::<Columns48>(),
         _ => of::<Columns64>(),
