@@ -68,6 +68,7 @@ impl<E: SpmmElement> Spmm<E> {
             max_task_size: choices.max_task_size(),
             even_row: choices.even_row(),
             resident: choices.resident_tasks::<E>(&a.pattern, options, epilogue)?,
+            wave: choices.wave::<E>(&a.pattern, options, epilogue)?,
             chunk: narrow::nonzeros_of_chunk::<E>(
                 options.features.unwrap_or(TYPICAL_FEW_FEATURES),
                 options.reduction,

@@ -72,7 +72,12 @@ impl<E: SpmmElement> PlannedItems<E> {
             ItemKind::Teams => {
                 let sorts = !keep_order && pattern.rows > 0;
                 let order = sorts.then(|| longest_first(pattern)).transpose()?;
-                Self::Teams(Teams::new(pattern, sizes.requested, order.as_ref())?)
+                Self::Teams(Teams::new(
+                    pattern,
+                    sizes.requested,
+                    order.as_ref(),
+                    sizes.wave,
+                )?)
             }
         };
         Ok((a, items))

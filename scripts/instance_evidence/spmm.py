@@ -28,6 +28,7 @@ REASONS = {
     "spmm_vector_any_order_f32_8_1_2": "1.38 times as fast with it at 15 features (docs/notes/spmm.md)",
     "spmm_vector_*f32_32_2_1": "1.04 to 1.85 times as fast with it at 34 to 602 features (docs/notes/spmm.md)",
     "spmm_in_step_f32_32_2_1": "1.38 to 1.54 times as fast with it at 50 features (docs/notes/spmm.md)",
+    "spmm_in_step_f32_4_4_1": "16 features: 1.3 to 2.4 times as fast as 8 lanes were (docs/notes/spmm.md)",
     "spmm_vector_f64_*": "f64: a row of X of up to 256 bytes, and wider ones",
     "spmm_vector_*f16_*_8_1": "16 bits: as many bytes of X as f32 with the same lanes, which is measured",
     "spmm_vector_*f16_*_4_1": "16 bits: up to 32 features, or a number that 4 divides and 8 does not",

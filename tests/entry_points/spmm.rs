@@ -11,7 +11,7 @@ use warprow::{
 use warprow_kernels::spmm::{EpilogueKind, LaunchShape};
 
 /// Loads of one, two, four and eight elements; the most features are whole cache lines and not.
-const FEATURES: [usize; 6] = [7, 36, 40, 50, 100, 128];
+const FEATURES: [usize; 8] = [7, 12, 28, 36, 40, 50, 100, 128];
 
 /// Small enough that the long row, and a few others, are split.
 const TASK_SIZE: u32 = 16;

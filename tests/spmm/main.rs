@@ -11,4 +11,5 @@ mod plan;
 mod profiles;
 mod recordings;
 mod small;
+mod teams;
 mod types;

@@ -16,13 +16,14 @@ use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions};
 use crate::spmm::product::task_sizes::{self, ResidentTasks};
+use crate::spmm::product::teams::Wave;
 use cost_model::candidate::{Candidate, FeatureRow, Prediction, for_few_features};
-use search::{Search, asks_for_tasks};
+use search::{Search, TYPICAL_FEATURES, asks_for_tasks};
 use statistics::VARIATION_OF_EVEN_ROWS;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
-use warprow_kernels::spmm::product::{narrow, vector};
+use warprow_kernels::spmm::product::{in_step, narrow, vector};
 use warprow_kernels::spmm::{EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel};
 
 /// [Locality](locality::Localities::far) below which consecutive rows share their columns.
@@ -265,6 +266,35 @@ impl Choices {
             count: blocks * tasks_of_block / u64::from(config.grid.y),
             // Sub-warps of 8 lanes never join tasks.
             prefer_joined: lanes > 8 && is_issue_bound,
+        }))
+    }
+
+    /// The blocks of teams that the device runs at the same time, if the plan has teams and the device knows.
+    pub fn wave<E: SpmmElement>(
+        &self,
+        a: &DevicePattern,
+        options: SpmmOptions,
+        epilogue: EpilogueKind,
+    ) -> Result<Option<Wave>, SpmmError> {
+        if self.kernel.items() != ItemKind::Teams {
+            return Ok(None);
+        }
+        let known = options.features.filter(|features| *features > 0);
+        let features = known.unwrap_or(TYPICAL_FEATURES);
+        let shape = LaunchShape {
+            rows: a.rows,
+            items: 1,
+            cols: a.cols,
+            features,
+            lanes: 0,
+            row_starts: 0,
+        };
+        let handle = in_step::handle::<E>(shape, options.reduction, epilogue);
+        let config = in_step::launch::<E>(shape, options.reduction, epilogue);
+        let blocks = a.device().resident_blocks(&handle, &config)?;
+        Ok(blocks.map(|blocks| Wave {
+            blocks,
+            tiles: known.map(|_| u64::from(config.grid.y)),
         }))
     }
 

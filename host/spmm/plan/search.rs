@@ -35,7 +35,7 @@ fn expected_runs(options: SpmmOptions) -> u32 {
 }
 
 /// Features that a plan is made for, if their number is unknown.
-const TYPICAL_FEATURES: u32 = 64;
+pub const TYPICAL_FEATURES: u32 = 64;
 
 /// Minimum mean number of nonzeros that a row has in a block of columns. With fewer, nothing was measured.
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;

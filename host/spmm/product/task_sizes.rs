@@ -4,6 +4,7 @@
 //! load of the slots; large ones have fewer starts and split fewer rows. A sub-warp of 16 or 32 lanes can take
 //! several consecutive tasks as one item ([`LargeItems`]).
 
+use super::teams::Wave;
 use crate::csr::DevicePattern;
 use crate::device::Device;
 use warprow_kernels::spmm::LargeItems;
@@ -39,6 +40,8 @@ pub struct ItemSizes {
     pub even_row: Option<u32>,
     /// The tasks that the device runs at the same time, if they may be all of the matrix's.
     pub resident: Option<ResidentTasks>,
+    /// The blocks of teams that the device runs at the same time, if it knows.
+    pub wave: Option<Wave>,
     /// Nonzeros that the warp of a warp task takes at a time.
     pub chunk: u32,
     /// Whether the plan finds out if many rows are split, and how to join tasks. It costs some 50 microseconds, which

@@ -23,8 +23,7 @@ pub enum ItemKind {
     Slices,
     /// As `Slices`; a second kernel sums the rows that are split.
     SlicesWithSums,
-    /// A warp each, for one row; a row of more than [`Items::task_size`] nonzeros has all warps of a block (see
-    /// [`teams`](crate::product::teams)).
+    /// A warp each, for one row; some rows have all warps of a block (see [`teams`](crate::product::teams)).
     Teams,
 }
 
@@ -46,7 +45,7 @@ impl ItemKind {
 pub struct Items<T> {
     /// The number of items.
     pub count: u32,
-    /// Steps of a task; the maximum number of nonzeros of a slice, or of a row that has one warp.
+    /// Steps of a task; the maximum number of nonzeros of a slice.
     pub task_size: u32,
     /// Which items have several tasks.
     pub large: LargeItems,
@@ -147,23 +146,6 @@ impl<T> Items<T> {
         } else {
             // SAFETY: `original_row` has a number for each row of A, of which `row` is one.
             unsafe { self.original_row.load(row) as usize }
-        }
-    }
-}
-
-impl<T> Items<T> {
-    /// The row of A of a warp, where the items are the warps of teams.
-    ///
-    /// # Safety
-    ///
-    /// `warp` is below `count`.
-    #[inline(always)]
-    pub unsafe fn row_of_warp(&self, warp: u32) -> usize {
-        if self.row.address() == 0 {
-            warp as usize
-        } else {
-            // SAFETY: `row` has a number for each warp, and `warp` is one of them.
-            unsafe { self.row.load(warp as usize) as usize }
         }
     }
 }

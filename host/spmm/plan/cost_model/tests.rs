@@ -152,9 +152,11 @@ fn measuring_costs_more_for_more_candidates_and_longer_runs() {
 #[test]
 fn the_lanes_of_in_step_are_those_of_its_kernel() {
     for (features, lanes, tile, load) in [
-        (16, 8, 32, 32),
+        (16, 4, 16, 16),
+        (32, 8, 32, 32),
         (33, 16, 48, 16),
         (50, 32, 64, 64),
+        (64, 16, 64, 64),
         (128, 16, 64, 64),
         (200, 32, 128, 128),
     ] {

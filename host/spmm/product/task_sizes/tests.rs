@@ -11,6 +11,7 @@ fn sizes(max_task_size: Option<u32>, resident: Option<u64>, prefer_joined: bool)
             prefer_joined,
         }),
         even_row: None,
+        wave: None,
         chunk: 32,
         refine: true,
     }

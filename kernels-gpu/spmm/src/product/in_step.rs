@@ -6,8 +6,8 @@
 //! columns together. If columns are sorted and a row has a tenth of them, all warps of a multiprocessor are in the same
 //! few hundred columns at any time. A row of X that one warp has loaded is then in the L1 cache for the others.
 //!
-//! No partial sums are left to add, except for rows that are much longer than the others. All warps of a block compute
-//! such a row (see [`teams`](crate::product::teams)).
+//! No partial sums are left to add, except for rows that all warps of a block compute. These are rows much longer than
+//! the others, and a few rows that fill the device (see [`teams`](crate::product::teams)).
 //!
 //! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, most of them from the L1 cache.
 //!
@@ -19,7 +19,7 @@ use crate::product::lane_columns::LaneColumns;
 use crate::product::reduction::{Reducer, Reduction, Total};
 use crate::product::row_epilogue::{LaneOutput, Results, RowEpilogue, passes};
 use crate::product::scaling::Scaling;
-use crate::product::teams::WARPS;
+use crate::product::teams::{WARPS, row_of_warp};
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape, MAX_GRID_Y};
 use core::array;
 use cuda_std::prelude::*;
@@ -46,6 +46,9 @@ const BLOCK: u32 = WARPS * WARP_SIZE;
 
 /// Loads of X that a lane has in flight.
 const UNROLL: usize = 8;
+
+/// The fewest lanes that take a row of X.
+const MIN_LANES: u32 = 4;
 
 /// How the lanes of a warp load a row of X.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +81,10 @@ pub fn loads<T: Operand>(shape: LaunchShape) -> Loads {
     } else if bytes == 4 && features > 64 && !has_whole_lines {
         // The fewer parts a row of X is read in, the fewer of its cache lines are read twice.
         (32, 4)
-    } else if bytes == 4 && features > 64 {
+    } else if bytes == 4 && features > 32 {
         (16, 4)
+    } else if bytes == 4 && features <= 16 {
+        (MIN_LANES, 4)
     } else {
         (8, 4)
     };
@@ -90,7 +95,7 @@ pub fn loads<T: Operand>(shape: LaunchShape) -> Loads {
     }
 }
 
-/// A warp for each row or for a quarter of it, and each tile of features; warps along x, tiles along y.
+/// A warp for each row or for a fourth of it, and each tile of features; warps along x, tiles along y.
 pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: EpilogueKind) -> LaunchConfig {
     let tile_width = loads::<T>(shape).tile_width();
     let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
@@ -110,6 +115,7 @@ pub fn handle<T: Operand>(
         (_, 1) => in_step::<T, 16, 1, 3>(),
         (_, 2) => in_step::<T, 32, 2, 1>(),
         (_, 8) => in_step::<T, 8, 8, 1>(),
+        (MIN_LANES, _) => in_step::<T, 4, 4, 1>(),
         (8, _) => in_step::<T, 8, 4, 1>(),
         (16, _) => in_step::<T, 16, 4, 1>(),
         (_, _) => in_step::<T, 32, 4, 1>(),
@@ -117,7 +123,7 @@ pub fn handle<T: Operand>(
 }
 
 /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a warp for a row and a tile of features;
-/// four warps for a long row.
+/// four warps for a row with a team.
 ///
 /// A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, which `LANES` lanes load.
 ///
@@ -130,7 +136,7 @@ pub fn handle<T: Operand>(
     name = "spmm_in_step",
     T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
     T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
-    T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1];
+    T = [f32], LANES = [4, 8, 16, 32], WIDTH = [4], PASSES = [1];
     T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
     T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1]
 )]
@@ -141,54 +147,49 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
     items: Items<SumOf<T>>,
     scaling: Scaling<SumOf<T>>,
 ) {
-    let warp = thread::block_idx_x() * WARPS + thread::thread_idx_x() / WARP_SIZE;
+    let warp = thread::block_idx_x() * WARPS + warp_in_block();
     if warp >= items.count {
-        // Only in a block of short rows: a long row has all warps of its block.
+        // Only in a block of rows with a warp each.
         return;
     }
-    let lane = warp::lane_id() % LANES;
     let tile_width = LANES * (WIDTH * PASSES) as u32;
-    // SAFETY: the items' rows are rows of A, whose columns are rows of X; only this warp, or the first of a long row,
-    // writes the row of Y; all warps of a block have a long row or none.
+    // SAFETY: the items' rows are rows of A, whose columns are rows of X; only this warp, or the first of a team,
+    // writes the row of Y; all warps of a block have a team or none.
     unsafe {
-        let row = items.row_of_warp(warp) as u32;
-        let (start, end) = (
-            a.row_ptr.load(row as usize),
-            a.row_ptr.load(row as usize + 1),
-        );
-        let is_long = end - start > items.task_size;
-        let (first, stride) = if is_long {
-            (thread::thread_idx_x() / WARP_SIZE, WARPS)
-        } else {
-            (0, 1)
-        };
-        // Computed for each use, so that it stays in no register while nonzeros stream: with 80 registers a
-        // multiprocessor has 24 warps, with 88 it has 20.
-        let warp_in_block = || thread::opaque(thread::thread_idx_x()) / WARP_SIZE;
-        // A row has fewer than 2^32 bytes, so the next tile's first feature is a u32.
+        let (row, has_team) = row_of_warp(&items, warp);
+        let start = a.row_ptr.load(row as usize);
+        let end = a.row_ptr.load(row as usize + 1);
         let mut first_feature = thread::block_idx_y() * tile_width;
+        // A row has fewer than 2^32 bytes, so the next tile's first feature is a u32.
         while first_feature < x.cols {
-            let feature = first_feature + lane * WIDTH as u32;
+            let (start, end) = (thread::opaque(start), thread::opaque(end));
+            let (first, stride) = if has_team {
+                (warp_in_block(), WARPS)
+            } else {
+                (0, 1)
+            };
+            let feature = lane_feature::<LANES, WIDTH>(first_feature);
             let mut row_sum = RowSum::<T, LANES, WIDTH, PASSES>::new(&x, feature as usize);
             row_sum.add_nonzeros(&a, start, end, first, stride);
             row_sum.join_sub_warps();
             let mut results = row_sum.accumulators;
-            if is_long {
-                join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block());
+            let (warp_in_block, row) = (warp_in_block(), thread::opaque(row) as usize);
+            if has_team {
+                join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block);
             }
-            if warp::lane_id() < LANES && (!is_long || warp_in_block() == 0) {
+            if lane() < LANES && (!has_team || warp_in_block == 0) {
                 let output = LaneOutput {
-                    row: row as usize,
+                    row,
                     y: &y,
                     items: &items,
                     row_of_y: None,
-                    feature,
+                    feature: lane_feature::<LANES, WIDTH>(first_feature),
                     features: x.cols,
                 };
                 RowEpilogue::<T>::write::<LANES, WIDTH, PASSES>(&scaling, output, results);
             }
-            first_feature += thread::grid_dim_y() * tile_width;
-            if is_long {
+            first_feature += thread::opaque(thread::grid_dim_y()) * tile_width;
+            if has_team {
                 // The next tile's parts overwrite this one's.
                 thread::sync_threads();
             }
@@ -196,7 +197,29 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
     }
 }
 
-/// The sum of a row, or of a warp's part of it: of 32 nonzeros each sub-warp adds the `LANES` that its lanes hold.
+/// The warp's number in its block, computed anew, so that it stays in no register while nonzeros stream.
+#[inline(always)]
+fn warp_in_block() -> u32 {
+    thread::opaque(thread::thread_idx_x()) / WARP_SIZE
+}
+
+/// The lane's number in its warp, computed anew.
+#[inline(always)]
+fn lane() -> u32 {
+    thread::opaque(thread::thread_idx_x()) % WARP_SIZE
+}
+
+/// The first feature of the lane in the tile that starts at `first_feature`, computed anew.
+#[inline(always)]
+fn lane_feature<const LANES: u32, const WIDTH: usize>(first_feature: u32) -> u32 {
+    first_feature + lane() % LANES * WIDTH as u32
+}
+
+/// The column and the value of a nonzero.
+type Nonzero<T> = (u32, SumOf<T>);
+
+/// The sum of a row, or of a warp's part of it: each sub-warp adds the nonzeros that its lanes hold. A lane holds one,
+/// or two if its sub-warp would hold fewer than `UNROLL`.
 struct RowSum<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize> {
     x: LaneColumns<T, LANES, WIDTH, PASSES>,
     /// The sums of the sub-warp's products so far.
@@ -218,7 +241,15 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
         }
     }
 
-    /// Adds the warp's nonzeros between `start` and `end`: 32 of every `32 * stride`, from `start + 32 * first` on.
+    /// Nonzeros that the lanes of a warp hold.
+    const CHUNK: u32 = if LANES < UNROLL as u32 {
+        2 * WARP_SIZE
+    } else {
+        WARP_SIZE
+    };
+
+    /// Adds the warp's nonzeros between `start` and `end`: a chunk of every `stride` chunks, from the one numbered
+    /// `first` on.
     ///
     /// # Safety
     ///
@@ -232,58 +263,81 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
         first: u32,
         stride: u32,
     ) {
-        let lane = warp::lane_id();
+        let first = first * Self::CHUNK;
+        if first >= end - start {
+            return;
+        }
+        let (lane, step) = (lane(), stride * Self::CHUNK);
+        let mut position = start + first;
         // Past the end it is column 0, which is loaded and not used.
-        let nonzero = |k: u32| {
-            if k < end {
+        let nonzero = |position: u32, offset: u32| {
+            if offset < end - position {
+                let k = (position + offset) as usize;
                 // SAFETY: `k` is below `end`, so it is a nonzero of A.
-                unsafe { (a.col_idx.load(k as usize), a.values.load(k as usize)) }
+                unsafe { (a.col_idx.load(k), a.values.load(k)) }
             } else {
                 (0, T::Sum::ZERO)
             }
         };
-        let mut position = start.saturating_add(first * WARP_SIZE);
-        let mut held = nonzero(position.saturating_add(lane));
-        while position < end {
-            let after = position.saturating_add(stride * WARP_SIZE);
-            let next = nonzero(after.saturating_add(lane));
-            let count = (end - position).min(WARP_SIZE);
+        let chunk = |position: u32, offset: u32| {
+            let second = if const { Self::CHUNK > WARP_SIZE } {
+                nonzero(position, offset + WARP_SIZE)
+            } else {
+                (0, T::Sum::ZERO)
+            };
+            [nonzero(position, offset), second]
+        };
+        let mut held = chunk(position, lane);
+        loop {
+            let next = chunk(position, step + lane);
+            let count = (end - position).min(Self::CHUNK);
             let mut first = 0;
-            while first < count.min(LANES) {
+            loop {
                 // SAFETY: the columns that the lanes hold are columns of A, or 0.
                 unsafe { self.add_batch(held, first, count) };
                 first += UNROLL as u32;
+                if first >= LANES || first >= count {
+                    break;
+                }
+            }
+            if end - position <= step {
+                return;
             }
             held = next;
-            position = after;
+            position += step;
         }
     }
 
-    /// Adds `UNROLL` nonzeros a sub-warp, those that its lanes from `first` on hold; the warp's first `count` lanes
-    /// hold nonzeros.
+    /// Adds `UNROLL` nonzeros a sub-warp, those that its lanes from `first` on hold; the warp's lanes hold `count`
+    /// nonzeros, first one each.
     ///
     /// # Safety
     ///
     /// The columns that the lanes hold are rows of X.
     #[inline(always)]
-    unsafe fn add_batch(&mut self, held: (u32, T::Sum), first: u32, count: u32) {
+    unsafe fn add_batch(&mut self, held: [Nonzero<T>; 2], first: u32, count: u32) {
+        let (lane_of, slot_of) = (|i: usize| i as u32 % LANES, |i: usize| i / LANES as usize);
         // SAFETY: each column is a row of X, by this function's contract.
         unsafe {
             let elements: [[T::Vector; PASSES]; UNROLL] = array::from_fn(|i| {
+                let col = held[slot_of(i)].0;
                 self.x
-                    .load(warp::shfl_idx(FULL_MASK, held.0, first + i as u32, LANES))
+                    .load(warp::shfl_idx(FULL_MASK, col, first + lane_of(i), LANES))
             });
-            let values: [T::Sum; UNROLL] =
-                array::from_fn(|i| warp::shfl_idx(FULL_MASK, held.1, first + i as u32, LANES));
-            if count == WARP_SIZE {
+            let value = |i: usize| {
+                let value = held[slot_of(i)].1;
+                warp::shfl_idx(FULL_MASK, value, first + lane_of(i), LANES)
+            };
+            if count == Self::CHUNK {
                 unroll!(i in 0..8 {
-                    self.add(values[i], elements[i]);
+                    self.add(value(i), elements[i]);
                 });
             } else {
-                let holder = warp::lane_id() / LANES * LANES + first;
+                let holder = lane() / LANES * LANES + first;
                 unroll!(i in 0..8 {
-                    if holder + (i as u32) < count {
-                        self.add(values[i], elements[i]);
+                    let value = value(i);
+                    if holder + lane_of(i) + slot_of(i) as u32 * WARP_SIZE < count {
+                        self.add(value, elements[i]);
                     }
                 });
             }
@@ -316,7 +370,7 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
     }
 }
 
-/// Adds up the parts of a long row in the order of the warps; the first warp then has the results.
+/// Adds up the parts of a team's row in the order of the warps; the first warp then has the results.
 ///
 /// # Safety
 ///
@@ -331,13 +385,14 @@ unsafe fn join_warps<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
     warp_in_block: u32,
 ) {
     let parts: Shared<T::Sum> = shared::dynamic_shared_mem();
+    let lane = lane();
     // Neighbouring lanes' elements lie in neighbouring banks.
     let index = |pass: usize, k: usize, warp: u32| {
-        (((pass * WIDTH + k) as u32 * WARPS + warp) * LANES + warp::lane_id()) as usize
+        (((pass * WIDTH + k) as u32 * WARPS + warp) * LANES + lane) as usize
     };
     // SAFETY: each warp writes its own part; they are read after the barrier.
     unsafe {
-        if warp::lane_id() < LANES {
+        if lane < LANES {
             for pass in 0..PASSES {
                 for k in 0..WIDTH {
                     parts.store(index(pass, k, warp_in_block), results[pass][k]);
@@ -345,7 +400,7 @@ unsafe fn join_warps<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
             }
         }
         thread::sync_threads();
-        if warp_in_block == 0 && warp::lane_id() < LANES {
+        if warp_in_block == 0 && lane < LANES {
             for pass in 0..PASSES {
                 for k in 0..WIDTH {
                     for other in 1..WARPS {
@@ -358,4 +413,4 @@ unsafe fn join_warps<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
     }
 }
 
-const _: () = assert!(UNROLL == 8);
+const _: () = assert!(UNROLL == 8 && MIN_LANES * 2 == UNROLL as u32);

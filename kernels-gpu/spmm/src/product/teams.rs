@@ -1,23 +1,54 @@
-//! Teams: a row has one warp, and a long row all warps of a block.
+//! Teams: a row has one warp, or all warps of a block, which are its team.
 //!
 //! ```text
-//! task_size 4, blocks of 4 warps:     row_ptr = [0, 3, 3, 13, 14]
+//! task_size 4, blocks of 4 warps, one block of single warps:     row_ptr = [0, 3, 3, 13, 14, 16, 17]
 //!
-//! row                                 2 2 2 2    0 1 3
-//! warp                                0 1 2 3    4 5 6
+//! row                                 2 2 2 2    0 1 3 4    5 5 5 5
+//! warp                                0 1 2 3    4 5 6 7    8 9 . .
 //! ```
 //!
 //! Long rows come first, because their blocks take longest. The others are sorted by length, so that the rows of a
-//! block end together; or they keep the matrix's order if neighbouring rows share columns there.
+//! block end together; or they keep the matrix's order if neighbouring rows share columns there. The last of them have
+//! teams too: blocks that take a fourth of the time fill the device where whole blocks would leave it half empty, and
+//! no block has fewer rows than warps.
 
+use crate::items::Items;
 use cuda_std::prelude::*;
 
 /// Warps of a block, and of a long row. Eight take up to 1.2 times as long on graphs with hubs, where the longest row
 /// of a block occupies the multiprocessor longer than the others.
 pub const WARPS: u32 = 4;
 
+/// The row of A of a warp, and whether all warps of its block have that row.
+///
+/// # Safety
+///
+/// `items` are teams, and `warp` is below their count.
+#[inline(always)]
+pub(crate) unsafe fn row_of_warp<T>(items: &Items<T>, warp: u32) -> (u32, bool) {
+    if items.row.address() == 0 {
+        return (warp, false);
+    }
+    let in_block = warp % WARPS;
+    // SAFETY: `row` has a number for each warp of whole blocks, and `warp` is one of them.
+    let rows = unsafe { items.row.load4((warp - in_block) as usize) };
+    let [first, second] = if in_block < 2 {
+        [rows[0], rows[1]]
+    } else {
+        [rows[2], rows[3]]
+    };
+    let row = if in_block.is_multiple_of(2) {
+        first
+    } else {
+        second
+    };
+    (row, rows[0] == rows[3])
+}
+
 /// Threads in a block of the kernels that make teams.
 const BLOCK: u32 = 256;
+
+const _: () = assert!(WARPS == 4);
 
 /// The launch of [`count_short`] and [`assign`] for so many rows: a thread each, and one for the end.
 pub fn launch(rows: u32) -> LaunchConfig {
@@ -76,12 +107,14 @@ pub unsafe fn count_short(
     }
 }
 
-/// `row[w]`, the row of each warp; a thread a row.
+/// `row[w]`, the row of each warp; a thread a row. Of the rows that are not long, the first `single_rows` have a warp
+/// each, and the others a team.
 ///
 /// # Safety
 ///
 /// `row_ptr` and `order` are those of [`count_short`], and `shorts_before` is the exclusive prefix sum of its result;
-/// `row` has room for [`WARPS`] numbers for each long row and one for each short row.
+/// `single_rows` is a multiple of [`WARPS`], and at most the number of rows that are not long; `row` has room for
+/// `single_rows` numbers and for [`WARPS`] numbers for each other row.
 #[kernel(name = "spmm_assign_teams")]
 pub unsafe fn assign(
     rows: u32,
@@ -89,6 +122,7 @@ pub unsafe fn assign(
     row_ptr: Global<u32>,
     longest_short: u32,
     shorts_before: Global<u32>,
+    single_rows: u32,
     row: GlobalMut<u32>,
 ) {
     let place = thread::index_1d();
@@ -100,13 +134,18 @@ pub unsafe fn assign(
     // writes.
     unsafe {
         let (r, is_long) = row_at(order, place, row_ptr, longest_short);
-        let shorts = shorts_before.load(place) as usize;
-        if is_long {
-            let first = (place - shorts) * WARPS as usize;
-            row.store4(first, [r; WARPS as usize]);
+        let shorts = shorts_before.load(place);
+        let teams = if is_long {
+            place - shorts as usize
         } else {
             let longs = (rows - shorts_before.load(rows as usize)) as usize;
-            row.store(longs * WARPS as usize + shorts, r);
-        }
+            if shorts < single_rows {
+                row.store(longs * WARPS as usize + shorts as usize, r);
+                return;
+            }
+            longs + (shorts - single_rows) as usize
+        };
+        let singles = if is_long { 0 } else { single_rows as usize };
+        row.store4(singles + teams * WARPS as usize, [r; WARPS as usize]);
     }
 }
