@@ -167,9 +167,8 @@ impl Candidate {
             (SpmmKernel::Vector, 4, 32) => 32.0,
             (SpmmKernel::Vector, 1, 16) | (SpmmKernel::Vector, 4.., _) => 28.0,
             (SpmmKernel::Vector, ..) => 36.0,
-            (SpmmKernel::InStep, 1, _) => 28.0,
-            (SpmmKernel::InStep, 2, _) => 32.0,
-            (SpmmKernel::InStep, ..) => 24.0,
+            (SpmmKernel::InStep, 2, _) => 36.0,
+            (SpmmKernel::InStep, 4.., 16..) => 28.0,
             _ => 32.0,
         }
     }
