@@ -3,7 +3,7 @@
 use super::{GemmElement, GemmError, GemmKernel, GemmOptions, GemmProblem};
 use crate::device::{Device, Version};
 use ndarray::ArrayView2;
-use warprow_kernels::gemm::product::{shallow, split_fragments, warpgroup_halves, warpgroup_split};
+use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
 
 /// Maximum number of columns of W that fit the narrowest tile.
 const NARROW: usize = 16;
