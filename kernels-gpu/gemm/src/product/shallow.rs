@@ -12,16 +12,23 @@
 //!                               x02 x12 x22 x32 | x42 ..       w20 w21 w22 w23 | w24 w25  0  0
 //! ```
 //!
+//! In f64 threads read X and write Y themselves ([`rows`]).
+//!
 //! Changes from `staged`: no chunk of X is padded to 64 bytes, no barrier separates chunks, and Y is written in vectors
 //! whatever its columns are.
 //!
 //! When to use it: for few columns of X, where tensor cores would multiply zeros.
 
+mod output;
+mod rows;
+mod walk;
+
 use crate::{BiasRelu, GemmKernel, Rung, Strides};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, MAX_GRID_Y, Multiplies, PlannedLaunch};
-use core::array;
 use cuda_std::prelude::*;
+use output::{copy_to_y, finish, gather};
+use walk::Walk;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut, Operand, SumOf};
 
@@ -35,6 +42,11 @@ const BLOCK: u32 = 256;
 #[inline(always)]
 const fn most_columns<T: Operand>() -> u32 {
     2048 / size_of::<T::Sum>() as u32
+}
+
+/// Whether threads read and write memory themselves, without tiles of X and Y: in f64.
+const fn is_by_rows<T: Operand>() -> bool {
+    size_of::<T>() == 8
 }
 
 /// Rows and columns that a thread multiplies at once.
@@ -72,6 +84,12 @@ impl Rung for Shallow {
 impl<T: Operand> Multiplies<T> for Shallow {
     /// The grid has tiles of columns along x, and along y blocks that share the tiles of rows.
     fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
+        if is_by_rows::<T>() {
+            return PlannedLaunch {
+                config: rows::launch::<T>(problem),
+                kernel: shallow::<T>(),
+            };
+        }
         let tile = Tile::of::<T>(problem.depth, problem.cols.min(most_columns::<T>()));
         let tiles = problem.rows.div_ceil(tile.rows);
         let times = |blocks: u32| blocks.saturating_mul(problem.multiprocessors.max(1));
@@ -157,6 +175,11 @@ impl Tile {
 /// launch is the plan of [`Shallow`].
 #[kernel(name = "gemm_shallow", T = [f32, f64, f16, bf16])]
 pub unsafe fn shallow<T: Operand>(x: Dense<T>, w: Dense<T>, y: DenseMut<T>, epilogue: BiasRelu<T>) {
+    if const { is_by_rows::<T>() } {
+        // SAFETY: the contract of this kernel.
+        unsafe { rows::multiply(x, w, y, epilogue) };
+        return;
+    }
     let first_column = thread::block_idx_x() * most_columns::<T>();
     let columns = (w.cols - first_column.min(w.cols)).min(most_columns::<T>());
     // The rows of a tile depend on the columns of a whole tile.
@@ -180,42 +203,6 @@ pub unsafe fn shallow<T: Operand>(x: Dense<T>, w: Dense<T>, y: DenseMut<T>, epil
             thread::sync_threads();
             copy_to_y(&y, (first, count), (first_column, columns), of_y);
             number = number.saturating_add(thread::grid_dim_y());
-        }
-    }
-}
-
-/// A thread's places in a matrix, in row-major order, [`BLOCK`] apart. It spares a division for each place.
-#[derive(Clone, Copy)]
-struct Walk {
-    row: u32,
-    column: u32,
-    columns: u32,
-    rows_apart: u32,
-    columns_apart: u32,
-}
-
-impl Walk {
-    #[inline(always)]
-    fn start(columns: u32) -> Self {
-        // `max` spares the panic path of a division by zero.
-        let columns = columns.max(1);
-        let thread = thread::thread_idx_x();
-        Self {
-            row: thread / columns,
-            column: thread % columns,
-            columns,
-            rows_apart: BLOCK / columns,
-            columns_apart: BLOCK % columns,
-        }
-    }
-
-    #[inline(always)]
-    fn next(&mut self) {
-        self.row += self.rows_apart;
-        self.column += self.columns_apart;
-        if self.column >= self.columns {
-            self.row += 1;
-            self.column -= self.columns;
         }
     }
 }
@@ -349,129 +336,5 @@ unsafe fn multiply<T: Operand>(
             });
         }
         walk.next();
-    }
-}
-
-/// Adds the bias of columns `column` to `column + 3`, as far as they are below `end`, and applies ReLU.
-///
-/// # Safety
-///
-/// The bias, if there is one, has `end` elements, and `column` is below `end`.
-#[inline(always)]
-unsafe fn finish<T: Operand>(
-    sums: &mut [[T::Sum; 4]; 4],
-    epilogue: &BiasRelu<T>,
-    column: u32,
-    end: u32,
-) {
-    if epilogue.has_bias != 0 {
-        // SAFETY: the index is below `end`.
-        let bias: [T::Sum; 4] = array::from_fn(|j| unsafe {
-            let column = (column + j as u32).min(end - 1);
-            epilogue.bias.load(column as usize).widen()
-        });
-        unroll!(i in 0..4 {
-            unroll!(j in 0..4 {
-                sums[i][j] += bias[j];
-            });
-        });
-    }
-    if epilogue.relu != 0 {
-        unroll!(i in 0..4 {
-            unroll!(j in 0..4 {
-                if sums[i][j] < T::Sum::ZERO {
-                    sums[i][j] = T::Sum::ZERO;
-                }
-            });
-        });
-    }
-}
-
-/// Stores the products of a row in columns `column` to `column + 3`, as far as they are below `columns`: four at once,
-/// two, or one, as rows of `columns` elements allow.
-///
-/// # Safety
-///
-/// `to` has room for them, at a multiple of four elements if `columns` is one, and of two if it is even.
-#[inline(always)]
-unsafe fn gather<T: Operand>(sums: [T::Sum; 4], to: Shared<T>, column: u32, columns: u32) {
-    let words = |first: usize| T::words(array::from_fn(|i| sums[(first + i) % 4]));
-    let to_words = to.cast::<u32>();
-    // SAFETY: what is stored is below `columns`, and aligned as the contract says.
-    unsafe {
-        if columns.is_multiple_of(4) {
-            match const { size_of::<T>() } {
-                2 => to_words.store2(0, [words(0)[0], words(0)[1]]),
-                4 => to_words.store4(0, words(0)),
-                _ => {
-                    to_words.store4(0, words(0));
-                    to_words.store4(4, words(2));
-                }
-            }
-        } else if columns.is_multiple_of(2) {
-            unroll!(pair in 0..2 {
-                if column + 2 * (pair as u32) < columns {
-                    let to_words = to.offset(2 * pair).cast::<u32>();
-                    let words = words(2 * pair);
-                    match const { size_of::<T>() } {
-                        2 => to_words.store(0, words[0]),
-                        4 => to_words.store2(0, [words[0], words[1]]),
-                        _ => to_words.store4(0, words),
-                    }
-                }
-            });
-        } else {
-            unroll!(j in 0..4 {
-                if column + (j as u32) < columns {
-                    to.store(j, T::narrow(sums[j]));
-                }
-            });
-        }
-    }
-}
-
-/// Copies the gathered tile to `count` rows of Y from row `first` on, and in each to `columns` columns from
-/// `first_column` on. If these are whole rows without gaps, it copies vectors, else elements.
-///
-/// # Safety
-///
-/// `from` holds the rows without gaps. Y has the rows and columns, and no other block writes them. `first` is a multiple
-/// of 8. All threads call it.
-#[inline(always)]
-unsafe fn copy_to_y<T: Operand>(
-    y: &DenseMut<T>,
-    (first, count): (u32, u32),
-    (first_column, columns): (u32, u32),
-    from: Shared<T>,
-) {
-    let to = (y.data).offset(first as usize * y.stride as usize + first_column as usize);
-    let all = count * columns;
-    let thread = thread::thread_idx_x();
-    // SAFETY: `from` has `all` elements. If the columns are the stride, they are one range of Y, which starts at a
-    // multiple of 8 rows and so of 16 bytes. Row and column of an element are below `count` and `columns`.
-    unsafe {
-        if columns == y.stride {
-            let per_vector = const { 16 / size_of::<T>() as u32 };
-            let mut i = thread * per_vector;
-            while i + per_vector <= all {
-                let vector = from.offset(i as usize).cast::<u32>().load4(0);
-                to.offset(i as usize).cast::<u32>().store4(0, vector);
-                i += BLOCK * per_vector;
-            }
-            let rest = all - all % per_vector + thread;
-            if rest < all {
-                to.store(rest as usize, from.load(rest as usize));
-            }
-            return;
-        }
-        let mut walk = Walk::start(columns);
-        let mut i = thread;
-        while i < all {
-            thread::keep_rolled();
-            let place = walk.row as usize * y.stride as usize + walk.column as usize;
-            to.store(place, from.load(i as usize));
-            walk.next();
-            i += BLOCK;
-        }
     }
 }
