@@ -157,7 +157,7 @@ fn run_every_choice<E: SpmmElement>(ran: &mut BTreeSet<&'static str>) {
         for reduction in [Reduction::Sum, Reduction::Max] {
             for kernel in kernels(reduction) {
                 // Loads of one, two, four and eight elements; the most features are whole cache lines and not.
-                for features in [7, 36, 40, 50, 100, 128] {
+                for features in [7, 12, 28, 36, 40, 50, 100, 128] {
                     for (lanes, order) in LANES.into_iter().flat_map(|lanes| {
                         [RowOrder::Given, RowOrder::FirstColumn].map(|order| (lanes, order))
                     }) {
