@@ -148,7 +148,7 @@ impl LadderRun<'_> {
             }
             SpgemmKernel::FittedTable | SpgemmKernel::SplitTable => {
                 let options = SpgemmOptions::default();
-                let costs = row_costs(self.a, self.b, options.bin_limits::<f32>(device))?;
+                let costs = row_costs(self.a, self.b, options.bin_limits::<f32>(device, rows))?;
                 let lists = self.by_size(&costs)?;
                 let most = dynamic_table::slots(self.shared_bytes, 0);
                 for (items, slots) in by_slots(&lists) {

@@ -92,7 +92,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         options: SpgemmOptions,
     ) -> Result<Self, OperandError> {
         check_operands(a, b)?;
-        let bin_limits = options.bin_limits::<T>(&a.device);
+        let bin_limits = options.bin_limits::<T>(&a.device, a.rows);
         let mut phase = Phase::begin(a, b, bin_limits)?;
         let narrowed = phase.narrowed_columns()?;
         let b = narrowed.as_ref().map_or(b, |narrowed| &narrowed.b);

@@ -51,7 +51,7 @@ pub fn multiply<T: SpgemmElement>(
 ) -> Result<DeviceProduct<T>, OperandError> {
     check_operands(a.pattern(), b.pattern())?;
     let device = &a.pattern().device;
-    let bin_limits = options.bin_limits::<T>(device);
+    let bin_limits = options.bin_limits::<T>(device, a.pattern().rows);
     let mut factors = Factors::new(a.values().read_only(), b.values().read_only());
     let mut phase = Phase::begin(a.pattern(), b.pattern(), bin_limits)?;
     let narrowed = phase.narrowed_columns()?;

@@ -6,6 +6,9 @@ use crate::setters::setters;
 use cuda_std::float::Real;
 use warprow_kernels::spgemm::BinLimits;
 
+/// Threads that can be resident on a multiprocessor, at most.
+const MAX_THREADS_OF_MULTIPROCESSOR: u64 = 2048;
+
 /// An element type that SpGEMM has kernels for.
 pub trait SpgemmElement: Scalar + Real + Default {}
 
@@ -72,12 +75,20 @@ impl SpgemmOptions {
         optional {}
     }
 
-    /// The limits of the bins, which decide the kernel of each row.
-    pub(super) fn bin_limits<T: SpgemmElement>(&self, device: &Device) -> BinLimits {
-        let shared_bytes = device.properties().max_shared_bytes_per_block;
+    /// The limits of the bins, which decide the kernel of each row, for an A of so many rows.
+    pub(super) fn bin_limits<T: SpgemmElement>(&self, device: &Device, rows: u32) -> BinLimits {
+        let properties = device.properties();
+        let shared_bytes = properties.max_shared_bytes_per_block;
         let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);
-        let mut bin_limits =
-            (self.tuning.bin_limits).map_or(default, |bin_limits| bin_limits.within(default));
+        let mut bin_limits = match self.tuning.bin_limits {
+            Some(bin_limits) => bin_limits.within(default),
+            None => default,
+        };
+        // A lane merges a row alone. With fewer rows than threads that can be resident, it pays to use more lanes.
+        let threads = u64::from(properties.multiprocessors) * MAX_THREADS_OF_MULTIPROCESSOR;
+        if self.tuning.bin_limits.is_none() && u64::from(rows) < threads {
+            bin_limits.merge_nonzeros = 0;
+        }
         bin_limits.ordered = self.deterministic.into();
         bin_limits
     }
@@ -92,5 +103,25 @@ impl SpgemmOptions {
     #[must_use]
     pub fn map_tuning(self, change: impl FnOnce(SpgemmTuning) -> SpgemmTuning) -> Self {
         self.tuning(change(self.tuning))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{DeviceProfile, EmulatorOptions};
+
+    #[test]
+    fn rows_are_merged_where_each_resident_thread_has_one() {
+        let h200 = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
+        let merged =
+            |options: SpgemmOptions, rows| options.bin_limits::<f32>(&h200, rows).merge_nonzeros;
+        let threads = 132 * 2048;
+        let default = SpgemmOptions::new();
+        assert_eq!(merged(default, threads - 1), 0);
+        assert_eq!(merged(default, threads), 16);
+        let by_hand = default.bin_limits::<f32>(&h200, threads);
+        let by_hand = default.tuning(SpgemmTuning::new().bin_limits(by_hand));
+        assert_eq!(merged(by_hand, 1), 16, "what the caller asks for");
     }
 }

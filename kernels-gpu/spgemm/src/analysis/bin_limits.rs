@@ -107,7 +107,7 @@ impl BinLimits {
         let rank_words = (shared_bytes - rest - chunk * element_bytes) / 6;
         Self {
             merge_nonzeros: MAX_MERGED_NONZEROS,
-            merge_products: 512,
+            merge_products: MAX_MERGED_NONZEROS * MAX_MERGED_NONZEROS,
             merge_distance: 4,
             sort_products: MAX_SORTED_PRODUCTS,
             numeric_sort_products: 256,
