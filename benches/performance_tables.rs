@@ -277,7 +277,7 @@ fn means_are_geometric_and_cells_of_a_part_of_the_graphs_say_so() {
             "| f32, features | 32 | 128 | |---|---|---| | rmat57 | 1.00 (0.50) | 4.00 (4.00, 1) |",
             "slower than cuSPARSE in 1 of 3 cases. The smallest ratio is 0.50 (ddi, rmat57, f32, 32).",
             "4 cases, 3 of them timed against cuSPARSE.",
-            "Without a time: 1 cases, no room.",
+            "Without a time: 1 (no room).",
             "The gather limit was not measured.",
             // These results do not tell the time of the plan from that of the upload.
             "<!-- begin: spmm_plan --> Not measured yet.",
@@ -371,7 +371,9 @@ fn only_what_stands_between_the_marks_is_rewritten_and_a_check_rewrites_nothing(
     assert!(site.run(&[]).unwrap().status.success());
     let text = site.text();
     assert!(
-        text.starts_with("before\n<!-- begin: spmm -->\nGraphs of the sizes of `ppa`. A cell has"),
+        text.starts_with(
+            "before\n<!-- begin: spmm -->\nGraphs of the sizes of data sets, in brackets rows"
+        ),
         "{text}"
     );
     assert!(text.ends_with("\n<!-- end: spmm -->\nafter\n"), "{text}");
@@ -406,7 +408,7 @@ fn what_the_bench_writes_can_be_read() {
         &text,
         &[
             "1 cases, 0 of them timed against cuSPARSE.",
-            "Without a time: 1 cases, not timed.",
+            "Without a time: 1 (not timed).",
         ],
     );
 }

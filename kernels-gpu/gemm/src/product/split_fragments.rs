@@ -76,8 +76,6 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
     let is_short = u64::from(problem.depth) * size_of::<f32>() as u64 <= SHORT_ROW_BYTES;
     let resident = match problem.cols {
         ..=16 if is_short => of::<Columns16ShortRows>(),
-        // Aligned copies would be of 4 or 8 bytes.
-        ..=16 if !problem.depth.is_multiple_of(4) => of::<Columns16Unaligned>(),
         ..=16 => of::<Columns16>(),
         17..=48 => of::<Columns48>(),
         _ => of::<Columns64>(),
@@ -85,7 +83,6 @@ fn chosen(problem: GemmProblem) -> Chosen<f32> {
     let all = [
         of::<Columns16>(),
         of::<Columns16ShortRows>(),
-        of::<Columns16Unaligned>(),
         of::<Columns48>(),
         of::<Columns64>(),
         of::<Rows32Columns48Streamed>(),
@@ -120,7 +117,7 @@ pub fn split_is_exact(mut w: impl Iterator<Item = f32>, depth: u32, greatest: f3
 /// 16 bytes. The launch is the plan of [`SplitFragments`].
 #[kernel(
     name = "gemm_split_fragments",
-    S = [Columns16, Columns16ShortRows, Columns16Unaligned, Columns48, Columns64, Rows32Columns48Streamed]
+    S = [Columns16, Columns16ShortRows, Columns48, Columns64, Rows32Columns48Streamed]
 )]
 pub unsafe fn split_fragments<S: WarpTile>(
     x: Dense<f32>,
