@@ -105,7 +105,7 @@ fn a_sweep_runs_each_instance_that_can_compute_the_product() {
     assert_eq!(names("gemm", "gemm_sm90_fragments_").len(), 4);
     assert_eq!(names("gemm", "gemm_fragments_"), ["bf16"]);
     assert_eq!(names("gemm", "gemm_shallow_"), ["f64", "bf16"]);
-    assert_eq!(names("gemm", "").len(), 2 + 4 + 1 + 6 + 3 + 2);
+    assert_eq!(names("gemm", "").len(), 2 + 4 + 1 + 6 + 4 + 2);
     assert_eq!(
         names("log_softmax", "log_softmax_"),
         [
