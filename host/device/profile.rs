@@ -21,9 +21,10 @@ pub(super) const EMULATOR_OF: &str = "emulator of ";
 /// emulator without a profile knows no caches and takes the host's cores for multiprocessors.
 ///
 /// Profiles of five GPUs are in the library; others are [read](Self::read) from files. Plans on a GPU with the name of
-/// one of the five use its rates. The environment variable `WARPROW_PROFILE` can name a file for [`Device::open`](super::Device::open) and
-/// [`Device::select`](super::Device::select). If they open an emulator, it is an emulator of the profile's GPU. If they
-/// open a GPU with the profile's name, plans use the profile's rates. A GPU with another name ignores the profile.
+/// one of the five use its rates. The environment variable `WARPROW_PROFILE` can name a file for
+/// [`Device::open`](super::Device::open) and [`Device::select`](super::Device::select). If they open an emulator, it is
+/// an emulator of the profile's GPU. If they open a GPU with the profile's name, plans use the profile's rates. A GPU
+/// with another name ignores the profile.
 ///
 /// ```
 /// use warprow::device::{Device, DeviceProfile, EmulatorOptions};

@@ -1,7 +1,8 @@
 //! The symbolic phase: which kernel takes which rows, and their launches.
 
+mod merged;
+
 use super::analysis::counters::{Counters, PhaseCounts, PhaseName};
-use super::analysis::merged_rows::MergedRows;
 use super::analysis::row_costs::{RowCosts, row_costs};
 use super::analysis::row_lists::RowLists;
 use super::analysis::sorted_rows::SortedRows;
@@ -12,7 +13,7 @@ use super::products::pairs::Pairs;
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::operand::{OperandError, extent};
-use cuda_std::memory::{Global, GlobalMut};
+use cuda_std::memory::Global;
 use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::bin_limits::sparse_bitmap_words;
 use warprow_kernels::spgemm::analysis::numeric_bins;
@@ -174,12 +175,6 @@ impl<'a> Phase<'a> {
         has_short_rows && sorted >= self.staged.len() as u64 / 2
     }
 
-    /// Whether all rows that are not empty are merged.
-    fn all_rows_are_merged(&self) -> bool {
-        let other_bins = bin::COPY..bin::MERGE;
-        self.lists.count_of(other_bins) + self.lists.count_of(bin::SORT..bin::END) == 0
-    }
-
     /// Replaces the entries of each row by the row pointers of C, and puts the rows whose values are not known into
     /// the bins of the numeric phase. It waits for the device.
     pub fn count_entries(&mut self, known: SymbolicValues) -> Result<EntryCounts, OperandError> {
@@ -311,36 +306,6 @@ impl<'a> Phase<'a> {
         // SAFETY: as for `launch_sorted_rows`; `values` has an element for each staged column, by the contract of this
         // function.
         unsafe { sorted.launch_products(fork, &self.lists, bin::SORT, limits, factors, values) }
-    }
-
-    /// Counts the entries of rows that are merged.
-    pub fn count_merged_rows(&mut self, fork: &Fork<'_>) -> Result<(), OperandError> {
-        let merged = MergedRows {
-            operands: self.operands(),
-            starts: self.starts.read_only(),
-            columns: GlobalMut::from_address(0),
-            mean_entries: 0,
-        };
-        let (lists, limits) = (&self.lists, &self.bin_limits);
-        // SAFETY: the lists are of this product's rows, each of which has a number.
-        unsafe { merged.launch_columns(fork, lists, bin::MERGE, limits, self.row_ptr.mutable()) }
-    }
-
-    /// Writes the columns of rows that are merged, after [`count_entries`](Self::count_entries).
-    fn merge_columns(
-        &self,
-        fork: &Fork<'_>,
-        col_idx: &mut DeviceBuffer<u32>,
-    ) -> Result<(), OperandError> {
-        let merged = MergedRows {
-            operands: self.operands(),
-            starts: self.row_ptr.read_only(),
-            columns: col_idx.mutable(),
-            mean_entries: 0,
-        };
-        let (lists, limits, counted) = (&self.lists, &self.bin_limits, GlobalMut::from_address(0));
-        // SAFETY: the lists are of this product's rows, and `col_idx` has room for each from its row pointer on.
-        unsafe { merged.launch_columns(fork, lists, bin::MERGE, limits, counted) }
     }
 
     /// Stages the columns of rows of more products, and counts them.

@@ -104,13 +104,15 @@ impl MergedRows {
         ];
         for (items, size) in lists.merged(first, bin_limits) {
             let config = merge_rows::launch(items.count, steps, size_of::<T>() as u32);
-            let Self {
-                operands,
-                starts,
-                columns,
-                ..
-            } = self;
-            let arguments = (operands, factors, items, steps, starts, columns, values);
+            let arguments = (
+                self.operands,
+                factors,
+                items,
+                steps,
+                self.starts,
+                self.columns,
+                values,
+            );
             // SAFETY: `merged` launches a row for at least as many nonzeros as its bin has; the caller guarantees the
             // rest.
             unsafe { fork.launch(&handles[size], config, arguments)? };

@@ -65,7 +65,7 @@ const MEASURED_SIZES: usize = 8;
 /// Steps of a task. The model does not choose their size.
 const STEPS: f64 = 128.0;
 
-/// Resident warps of a multiprocessor for which `in_step` divides long rows.
+/// Resident warps of a multiprocessor for which `in_step` divided long rows when the constants were fitted.
 const IN_STEP_WARPS: f64 = 24.0;
 
 /// Part of the L2 cache up to which everything stays there between runs, and the part more with which nothing does.

@@ -16,12 +16,17 @@
 //! sums     3 4 4 8       row      0 0 0 1 3 3 3 3
 //! ```
 
-use crate::products::lanes::{are_lowest, inclusive_sum, nth_set_bit, owner_by_starts};
+mod segments;
+
+pub(crate) use segments::RowSegment;
+
+use crate::products::lanes::{inclusive_sum, owner_by_starts};
 use crate::products::operands::{Factors, OperandPatterns};
 use crate::products::window;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
+use segments::without_empty_lanes;
 
 /// Rows of B of at least this mean length are taken row by row. A shorter row leaves most lanes of
 /// its last load idle.
@@ -67,14 +72,6 @@ pub struct RowProducts<'a, T> {
     /// block are to share very long rows of B. Without it, the warp that meets such a row takes it
     /// alone.
     pub long_rows: Option<Shared<u32>>,
-}
-
-/// The part of a row of B that lies in the window, and the nonzero of A that it is multiplied by.
-#[derive(Clone, Copy)]
-pub(crate) struct RowSegment<T> {
-    pub start: u32,
-    pub len: u32,
-    pub value: T,
 }
 
 impl<'a> RowProducts<'a, f32> {
@@ -374,25 +371,6 @@ impl<T: Real> RowProducts<'_, T> {
                 (column, T::ZERO)
             }
         }
-    }
-}
-
-/// The segments of the warp's lanes in the same order, those that are empty last. Most warps have
-/// none.
-#[inline(always)]
-fn without_empty_lanes<T: Real>(mine: RowSegment<T>) -> RowSegment<T> {
-    let kept = warp::ballot(warp::FULL_MASK, mine.len > 0);
-    if are_lowest(kept) {
-        return mine;
-    }
-    let lane = warp::lane_id();
-    let from = nth_set_bit(kept, lane);
-    let [start, len] = [mine.start, mine.len]
-        .map(|of_lane| warp::shfl_idx(warp::FULL_MASK, of_lane, from, WARP_SIZE));
-    RowSegment {
-        start,
-        len: if lane < kept.count_ones() { len } else { 0 },
-        value: warp::shfl_idx(warp::FULL_MASK, mine.value, from, WARP_SIZE),
     }
 }
 

@@ -15,9 +15,14 @@
 //! 490 to 600 nonzeros, and slower on rows of 170 and fewer. A row of three nonzeros leaves most of a warp idle, and a
 //! row of a million keeps four warps busy after all others have ended. `docs/notes/spmm.md` tells what was tried.
 
+mod loads;
+
+use loads::MIN_LANES;
+pub use loads::{Loads, loads};
+
 use crate::product::lane_columns::LaneColumns;
 use crate::product::reduction::{Reducer, Reduction, Total};
-use crate::product::row_epilogue::{LaneOutput, Results, RowEpilogue, passes};
+use crate::product::row_epilogue::{LaneOutput, Results, RowEpilogue};
 use crate::product::scaling::Scaling;
 use crate::product::teams::{WARPS, row_of_warp};
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape, MAX_GRID_Y};
@@ -46,54 +51,6 @@ const BLOCK: u32 = WARPS * WARP_SIZE;
 
 /// Loads of X that a lane has in flight.
 const UNROLL: usize = 8;
-
-/// The fewest lanes that take a row of X.
-const MIN_LANES: u32 = 4;
-
-/// How the lanes of a warp load a row of X.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loads {
-    /// Lanes that take a row of X together.
-    pub lanes: u32,
-    /// Neighbouring features that a lane loads at once.
-    pub width: u32,
-    /// Loads of a lane.
-    pub passes: u32,
-}
-
-impl Loads {
-    /// The features of a tile.
-    pub const fn tile_width(self) -> u32 {
-        self.lanes * self.width * self.passes
-    }
-}
-
-/// The loads for a shape.
-pub fn loads<T: Operand>(shape: LaunchShape) -> Loads {
-    let (features, multiple) = (shape.features, shape.vector_multiple());
-    let (bytes, has_whole_lines) = (size_of::<T>(), features.is_multiple_of(32));
-    let (lanes, width) = if bytes == 4 && features > 48 && multiple % 4 == 2 {
-        (32, 2)
-    } else if !multiple.is_multiple_of(4) {
-        (16, 1)
-    } else if bytes == 2 && multiple.is_multiple_of(8) && features > 32 {
-        (8, 8)
-    } else if bytes == 4 && features > 64 && !has_whole_lines {
-        // The fewer parts a row of X is read in, the fewer of its cache lines are read twice.
-        (32, 4)
-    } else if bytes == 4 && features > 32 {
-        (16, 4)
-    } else if bytes == 4 && features <= 16 {
-        (MIN_LANES, 4)
-    } else {
-        (8, 4)
-    };
-    Loads {
-        lanes,
-        width,
-        passes: passes(lanes, width),
-    }
-}
 
 /// A warp for each row or for a fourth of it, and each tile of features; warps along x, tiles along y.
 pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: EpilogueKind) -> LaunchConfig {

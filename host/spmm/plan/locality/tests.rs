@@ -1,0 +1,167 @@
+//! Tests of the statistics of columns and rows.
+
+use super::*;
+use crate::csr::DeviceCsr;
+use crate::device::EmulatorOptions;
+use crate::generate;
+use sprs::CsMatI;
+
+fn share(a: &CsMatI<f32, u32, u32>, order: Option<&[u32]>) -> f64 {
+    let device = Device::emulator(EmulatorOptions::default());
+    let a = DeviceCsr::upload(&device, a.view()).unwrap();
+    let order = order.map(|order| device.upload(order).unwrap());
+    distinct_share(a.pattern(), order.as_ref()).unwrap()
+}
+
+/// 640 rows of ten nonzeros each, whose columns are those of the row's number modulo 10.
+fn ten_kinds() -> CsMatI<f32, u32, u32> {
+    let row_ptr = (0..=640).map(|row| 10 * row).collect();
+    let columns = (0..640).flat_map(|row| (0..10).map(move |k| 10 * (row % 10) + k));
+    CsMatI::new((640, 100), row_ptr, columns.collect(), vec![1.0; 6400])
+}
+
+#[test]
+fn a_window_of_equal_rows_has_the_columns_of_one() {
+    let by_kind: Vec<u32> = (0..10)
+        .flat_map(|kind| (0..64).map(move |k| 10 * k + kind))
+        .collect();
+    assert_eq!(share(&ten_kinds(), Some(&by_kind)), 10.0 / 640.0);
+    assert_eq!(share(&ten_kinds(), None), 100.0 / 640.0);
+}
+
+#[test]
+fn rows_that_share_nothing_have_as_many_columns_as_nonzeros() {
+    assert_eq!(share(&CsMatI::eye(700), None), 1.0);
+    assert_eq!(share(&CsMatI::zero((5, 5)), None), 1.0);
+    assert_eq!(share(&CsMatI::zero((0, 5)), None), 1.0);
+}
+
+fn locality_of(a: &CsMatI<f32, u32, u32>) -> f64 {
+    let device = Device::emulator(EmulatorOptions::default());
+    let a = DeviceCsr::upload(&device, a.view()).unwrap();
+    let a = a.pattern();
+    let columns = ColumnProfile::measure(&device, a.cols, &a.col_idx).unwrap();
+    let sample = RowSample::measure(a, &columns, None).unwrap();
+    sample.locality.far
+}
+
+#[test]
+fn the_locality_of_a_number_of_rows_is_between_those_that_were_measured() {
+    let locality = Localities {
+        near: 0.8,
+        middle: 0.5,
+        far: 0.1,
+    };
+    for (rows, wanted) in [
+        (0.0, 1.0),
+        (1.0, 1.0),
+        (8.0, 0.8),
+        (64.0, 0.5),
+        (22.627_417, 0.632_455_5),
+        (256.0, 0.223_606_8),
+        (1024.0, 0.1),
+        (1e9, 0.1),
+    ] {
+        let found = locality.of(rows);
+        assert!((found - wanted).abs() < 1e-6, "{rows} rows: {found}");
+    }
+}
+
+#[test]
+fn communities_that_lie_together_are_local_and_others_are_not() {
+    let communities = |shuffled| generate::Communities {
+        sizes: 60..=600,
+        inside: 0.85,
+        shuffled,
+    };
+    let graph = |shuffled| {
+        generate::communities::<f32>(20_000, 160_000, &communities(shuffled), 1).unwrap()
+    };
+    let (together, shuffled) = (locality_of(&graph(false)), locality_of(&graph(true)));
+    assert!((0.2..0.45).contains(&together), "{together}");
+    assert!(shuffled > 0.95, "{shuffled}");
+}
+
+#[test]
+fn the_variation_is_that_of_the_lengths_of_rows() {
+    let device = Device::emulator(EmulatorOptions::default());
+    let variation = |lengths: &[usize]| {
+        let mut row_ptr = vec![0];
+        row_ptr.extend(lengths.iter().scan(0, |end, length| {
+            *end += length;
+            Some(*end as u32)
+        }));
+        let columns: Vec<u32> = lengths
+            .iter()
+            .flat_map(|&length| 0..length as u32)
+            .collect();
+        let values = vec![1.0; columns.len()];
+        let a = CsMatI::<f32, u32, u32>::new((lengths.len(), 64), row_ptr, columns, values);
+        let a = DeviceCsr::upload(&device, a.view()).unwrap();
+        let a = a.pattern();
+        let columns = ColumnProfile::measure(&device, a.cols, &a.col_idx).unwrap();
+        RowSample::measure(a, &columns, None).unwrap().variation
+    };
+    assert_eq!(variation(&[]), 0.0);
+    assert_eq!(variation(&[3; 7]), 0.0);
+    assert_eq!(variation(&[5; 1003]), 0.0);
+    // Lengths of 10 and 50, at random: 20 of 30 in the mean.
+    let random: Vec<usize> = (0..4000_u32)
+        .map(|row| row.wrapping_add(1).wrapping_mul(0x85eb_ca6b))
+        .map(|hash| (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35))
+        .map(|hash| if hash >> 31 == 0 { 10 } else { 50 })
+        .collect();
+    let found = variation(&random);
+    assert!((found - 20.0 / 30.0).abs() < 0.1, "{found}");
+}
+
+#[test]
+fn hubs_alone_make_little_locality() {
+    let a = generate::rmat::<f32>(20_000, 160_000, [0.57, 0.19, 0.19, 0.05], 1).unwrap();
+    let found = locality_of(&a);
+    assert!(found > 0.7, "{found}");
+    assert_eq!(locality_of(&CsMatI::zero((5, 5))), 1.0);
+    assert_eq!(locality_of(&CsMatI::zero((0, 5))), 1.0);
+}
+
+#[test]
+fn a_sample_of_the_columns_of_long_rows_gives_their_share() {
+    // 64 rows of 300 of 1000 columns, which are all met: 1000 of 19200.
+    let a = generate::uniform::<f32>(64, 1000, 19_200, 1).unwrap();
+    let found = share(&a, None);
+    assert!((found - 1000.0 / 19_200.0).abs() < 0.01, "{found}");
+}
+
+#[test]
+fn hot_columns_cover_their_share_of_the_nonzeros() {
+    let device = Device::emulator(EmulatorOptions::default());
+    // Column 3 has 600 nonzeros, columns 10 to 309 one each, the others none.
+    let cols: Vec<u32> = (0..600).map(|_| 3).chain(10..310).collect();
+    let profile = ColumnProfile::measure(&device, 701, &device.upload(&cols).unwrap()).unwrap();
+    assert_eq!(profile.covered(0.0), 0.0);
+    assert_eq!(profile.covered(1.0), 600.0 / 900.0);
+    assert_eq!(profile.covered(151.0), 750.0 / 900.0);
+    assert_eq!(profile.covered(301.0), 1.0);
+    assert_eq!(profile.covered(1e9), 1.0);
+}
+
+#[test]
+fn few_nonzeros_are_in_different_columns_and_many_in_all() {
+    let device = Device::emulator(EmulatorOptions::default());
+    let cols: Vec<u32> = (0..4000).map(|k| k % 1000).collect();
+    let profile = ColumnProfile::measure(&device, 2000, &device.upload(&cols).unwrap()).unwrap();
+    assert!((profile.expected_distinct(10.0) - 10.0).abs() < 0.1);
+    let half = 1000.0 * (1.0 - (-1.0_f64).exp());
+    assert!((profile.expected_distinct(1000.0) - half).abs() < 1e-6);
+    assert!((profile.expected_distinct(1e6) - 1000.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_matrix_without_nonzeros_is_covered_by_any_cache() {
+    let device = Device::emulator(EmulatorOptions::default());
+    for cols in [0, 5] {
+        let empty = device.upload::<u32>(&[]).unwrap();
+        let profile = ColumnProfile::measure(&device, cols, &empty).unwrap();
+        assert_eq!(profile.covered(0.0), 1.0);
+    }
+}
