@@ -25,6 +25,7 @@
 mod bits;
 
 use crate::products::bins::WORK_WORDS;
+use crate::products::lanes::inclusive_sum;
 use crate::products::operands::{OperandPatterns, RowList};
 use crate::products::row_products::{LONG_ROW_LIST_WORDS, RowProducts};
 use bits::{compact_bits, transposed};
