@@ -1,6 +1,8 @@
 //! The script that writes the results into docs/performance.md, on results of the SpMM bench and on planted ones.
 
-use std::path::{Path, PathBuf};
+mod document;
+
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
@@ -359,45 +361,6 @@ fn a_rung_is_compared_with_its_parent_of_the_same_case() {
 }
 
 #[test]
-fn only_what_stands_between_the_marks_is_rewritten_and_a_check_rewrites_nothing() {
-    let site = Site::with(&["spmm"]);
-    site.write("spmm.jsonl", &[planted("warprow", r#""ms":2.0,"ok":true"#)]);
-    let before = site.text();
-    let Some(stale) = site.run(&["--check"]) else {
-        return;
-    };
-    assert_eq!(stale.status.code(), Some(1));
-    assert_eq!(site.text(), before);
-    assert!(site.run(&[]).unwrap().status.success());
-    let text = site.text();
-    assert!(
-        text.starts_with(
-            "before\n<!-- begin: spmm -->\nGraphs of the sizes of data sets, in brackets rows"
-        ),
-        "{text}"
-    );
-    assert!(text.ends_with("\n<!-- end: spmm -->\nafter\n"), "{text}");
-    assert!(site.run(&["--check"]).unwrap().status.success());
-}
-
-#[test]
-fn a_section_without_results_says_so() {
-    let sections = [
-        "ladder_spmm",
-        "spmm",
-        "spmm_counters",
-        "gemm",
-        "gcn",
-        "spgemm",
-    ];
-    let site = Site::with(&sections);
-    let Some(text) = site.written() else {
-        return;
-    };
-    assert_eq!(text.matches("Not measured yet.").count(), sections.len());
-}
-
-#[test]
 fn what_the_bench_writes_can_be_read() {
     let site = Site::with(&["spmm"]);
     assert!(crate::spmm::tests::run(&["--features", "3"], &site.path("spmm.jsonl")).unwrap());
@@ -411,50 +374,4 @@ fn what_the_bench_writes_can_be_read() {
             "Without a time: 1 (not timed).",
         ],
     );
-}
-
-#[test]
-fn results_and_documents_that_are_none_are_refused_with_the_place() {
-    let site = Site::with(&["spmm"]);
-    let right = planted("warprow", r#""ms":2.0,"ok":true"#);
-    site.write("spmm.jsonl", &[right.clone(), "[]".to_owned()]);
-    let Some(message) = site.refused() else {
-        return;
-    };
-    assert!(
-        message.contains("spmm.jsonl:2: wanted a result"),
-        "{message}"
-    );
-    site.write("spmm.jsonl", &[String::new()]);
-    assert!(site.refused().unwrap().contains("found none"));
-    site.write("spmm.jsonl", &[right]);
-    for (document, wanted) in [
-        ("no marks\n", "wanted marks"),
-        ("<!-- begin: spnn -->\n<!-- end: spnn -->\n", "found spnn"),
-        (
-            "<!-- begin: spmm -->\n",
-            "wanted one line <!-- begin: spmm -->",
-        ),
-    ] {
-        std::fs::write(&site.document, document).unwrap();
-        let message = site.refused().unwrap();
-        assert!(
-            message.contains("performance.md: ") && message.contains(wanted),
-            "{message}"
-        );
-    }
-}
-
-#[test]
-fn the_document_of_the_repository_has_every_section() {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let document = std::fs::read_to_string(root.join("docs/performance.md")).unwrap();
-    for family in ["spmm", "spgemm", "gemm"] {
-        for name in [family.to_owned(), format!("ladder_{family}")] {
-            assert!(
-                document.contains(&format!("<!-- begin: {name} -->")),
-                "{name}"
-            );
-        }
-    }
 }

@@ -6,8 +6,8 @@
 //!
 //! The blocks of `vector` have several tasks each, and have joined the parts in them: there, a part is a block's.
 
-use crate::product::lane_groups::{LaneGroups, join_groups};
 use crate::items::Items;
+use crate::product::lane_groups::{LaneGroups, join_groups};
 use crate::product::reduction::Reducer;
 use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
 use crate::product::scaling::Scaling;

@@ -24,10 +24,10 @@ mod chunk;
 
 use crate::product::lane_columns::LaneColumns;
 use crate::product::lane_groups::LaneGroups;
-use crate::product::split_rows;
 use crate::product::reduction::{Reducer, Reduction, Total};
 use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
 use crate::product::scaling::Scaling;
+use crate::product::split_rows;
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape};
 use chunk::{CHUNK, Chunk};
 use cuda_std::prelude::*;

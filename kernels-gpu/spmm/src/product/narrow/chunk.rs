@@ -12,8 +12,8 @@
 //! segments' ends              ab              cdef         ghijk    l
 //! ```
 
-use crate::product::lane_groups::LaneGroups;
 use crate::product::lane_columns::LaneColumns;
+use crate::product::lane_groups::LaneGroups;
 use crate::product::reduction::Reducer;
 use core::array;
 use cuda_std::prelude::*;

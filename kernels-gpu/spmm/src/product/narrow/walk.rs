@@ -1,8 +1,8 @@
 //! A warp on its way through its task: a chunk of nonzeros after the other, first their sums, then their rows.
 
 use super::chunk::{Chunk, ChunkSums};
-use crate::product::lane_groups::{LaneGroups, join_groups};
 use crate::items::Items;
+use crate::product::lane_groups::{LaneGroups, join_groups};
 use crate::product::reduction::Reducer;
 use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
 use crate::product::scaling::Scaling;
