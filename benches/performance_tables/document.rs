@@ -28,9 +28,9 @@ fn the_summary_has_a_line_for_each_operation_with_results() {
     assert_all_in(
         &text,
         &[
-            "(#spmm) | cuSPARSE 12.6.3 | 2 | 1.41 | 0.50 | 1 | 2026-01-02 |",
-            "(#spmm-of-real-matrices) | cuSPARSE 12.6.3 | 1 | 1.50 | 1.50 | 0 | 2026-01-02 |",
-            "(#small-matrices) | cuSPARSE 12.6.3 | 2 | 1.10 | 1.10 | 0 | 2026-01-02 to 2026-01-03 |",
+            "(#spmm) | cuSPARSE 12.6.3 | 2 | 1.41 | 2.25 | 0.50 | 1 | 2026-01-02 |",
+            "(#spmm-of-real-matrices) | cuSPARSE 12.6.3 | 1 | 1.50 | 1.50 | 1.50 | 0 | 2026-01-02 |",
+            "(#small-matrices) | cuSPARSE 12.6.3 | 2 | 1.10 | 1.10 | 1.10 | 0 | 2026-01-02 to 2026-01-03 |",
         ],
     );
     assert_eq!(text.matches("cuSPARSE 12.6.3").count(), 3, "{text}");

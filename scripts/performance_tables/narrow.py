@@ -12,8 +12,8 @@ BANDED = "banded"
 
 
 def few_features(folder):
-    """Products with few features."""
-    return ratios(folder, "spmm_narrow.jsonl")
+    """Products with few features, more than one."""
+    return ratios(folder, "spmm_narrow.jsonl", lambda case: case.features > 1)
 
 
 def small(folder):
@@ -21,23 +21,15 @@ def small(folder):
     return ratios(folder, "spmm_small.jsonl")
 
 
-def ratios(folder, file):
+def ratios(folder, file, keep=lambda case: True):
     """Against cuSPARSE, the kernel for many features, and a copy."""
-    cases = read_cases(folder / file)
+    cases = [case for case in read_cases(folder / file) if keep(case)]
     results = [result for case in cases for result in case.results.values()]
     text = prose("A cell has the geometric mean over the graphs and, in brackets, the smallest ratio.")
     for element in distinct(case.element for case in cases):
         of_type = [case for case in cases if case.element == element]
-        slower = [case for case in of_type if (ratio := case.to_cusparse()) is not None and ratio < 1]
-        against = [case for case in of_type if case.to_cusparse() is not None]
-        if against:
-            worst = min(against, key=lambda case: case.to_cusparse())
-            text += "\n" + prose(
-                "**Times as fast as the best algorithm of cuSPARSE**, of its SpMV for one feature.",
-                f"warprow is slower in {len(slower)} of {len(against)} cases.",
-                f"The smallest ratio is {worst.to_cusparse():.2f} ({worst}).",
-            )
-            text += "\n" + by_kind(of_type, lambda case: case.to_cusparse())
+        for version in sorted({peer_of(case) for case in of_type} - {None}, reverse=True):
+            text += against([case for case in of_type if peer_of(case) == version], version)
         if any(case.ratio(MANY) for case in of_type):
             text += "\n" + prose(f"**Times as fast as the kernel `{MANY}`**, which is for many features.")
             text += "\n" + by_kind(of_type, lambda case: case.ratio(MANY))
@@ -50,6 +42,25 @@ def ratios(folder, file):
             f"{parts}.",
         )
     return text + "\n" + prose(measured(results, ("cusparse", "cuSPARSE"))) + f"[Results]({{folder}}/{file}).\n"
+
+
+def peer_of(case):
+    """The version of cuSPARSE that computed this product, if one did."""
+    versions = [case.results[name]["cusparse"] for name in case.cusparse()]
+    return max(versions) if versions and case.to_cusparse() is not None else None
+
+
+def against(cases, version):
+    """The ratios to a version of cuSPARSE."""
+    slower = sum(case.to_cusparse() < 1 for case in cases)
+    worst = min(cases, key=lambda case: case.to_cusparse())
+    graphs = ", ".join(f"`{graph}`" for graph in distinct(case.graph for case in cases))
+    text = prose(
+        f"**Times as fast as the best algorithm of cuSPARSE {version}**, on {graphs}.",
+        f"warprow is slower in {slower} of {len(cases)} cases.",
+        f"The smallest ratio is {worst.to_cusparse():.2f} ({worst}).",
+    )
+    return "\n" + text + "\n" + by_kind(cases, lambda case: case.to_cusparse())
 
 
 def widths_of(cases):

@@ -3,6 +3,7 @@
 import json
 import textwrap
 from math import exp, log
+from statistics import median
 
 OURS = "warprow"
 
@@ -55,10 +56,6 @@ def distinct(values):
 def mean(ratios):
     """The geometric mean."""
     return exp(sum(map(log, ratios)) / len(ratios))
-
-
-def median(values):
-    return sorted(values)[len(values) // 2]
 
 
 def profiled(results):

@@ -1,4 +1,4 @@
-"""The tables of SpMM: spmm.jsonl, spmm_cuda_13_0.jsonl, the sweep over the plan's choices, and the counters."""
+"""The tables of SpMM: spmm.jsonl, spmm_cuda_13_0.jsonl, and the counters."""
 
 from math import ceil, inf
 
@@ -9,13 +9,8 @@ LIMIT = "gather_limit"
 GIVEN = "given"
 # The product's bytes over measured rates.
 MEMORY_FLOOR, L2_FLOOR = "memory_floor", "l2_floor"
-NOT_CHOICES = {OURS, LIMIT, MEMORY_FLOOR, L2_FLOOR}
 # The kind of matrices that were read from files.
 FILE = "file"
-# A good choice has this part of the best one's speed.
-GOOD = 0.95
-# Rows of the table of the worst choices.
-WORST = 5
 # Widths whose counters are shown.
 COUNTED = (32, 128)
 
@@ -90,13 +85,13 @@ class Case:
     def to_given_order(self):
         return self.ratio(GIVEN)
 
-    def plan_in_runs(self, with_order):
+    def plan_in_runs(self, plan="plan_ms", order=True):
         """The time of planning in runs, with the search for a row order or without."""
         # In results without `upload_ms` the time of the plan includes the upload.
         ours, ms = self.ours(), self.time(OURS)
-        if not ms or "upload_ms" not in ours:
+        if not ms or "upload_ms" not in ours or plan not in ours:
             return None
-        return (ours["plan_ms"] - (0 if with_order else ours.get("order_ms", 0))) / ms
+        return (ours[plan] - (0 if order else ours.get("order_ms", 0))) / ms
 
     def why_not_timed(self):
         ours = self.ours()
@@ -252,7 +247,7 @@ def files(folder):
     results = [result for case in cases for result in case.results.values()]
     head = [
         "matrix", "type", "features", "ms", "to cuSPARSE", "flushed, ms", "to cuSPARSE, flushed", "to memory floor",
-        "to L2 floor", "plan, ms", "break-even runs",
+        "to L2 floor", "second plan, ms", "break-even runs",
     ]
     rows = [
         [
@@ -306,61 +301,6 @@ def spread(cases):
         return []
     ratio, case = max(ratios)
     return [f"The slowest sample of a case takes at most {ratio:.2f} times its median ({case})."]
-
-
-def plan(folder):
-    """What planning costs, in runs."""
-    cases = [case for case in read_cases(folder / "spmm.jsonl") if case.plan_in_runs(True) is not None]
-    if not cases:
-        return "Not measured yet.\n"
-    rows = []
-    for name, with_order in (("without the search for a row order", False), ("with the search for a row order", True)):
-        worst = max(cases, key=lambda case: case.plan_in_runs(with_order))
-        middle = median([case.plan_in_runs(with_order) for case in cases])
-        rows.append([name, f"{middle:.1f}", f"{worst.plan_in_runs(with_order):.1f} ({worst})"])
-    searched = sum("order_ms" in case.ours() for case in cases)
-    text = prose(
-        f"Planning looks for a row order in {searched} of {len(cases)} cases.",
-        "The copy of A to the device is not included.",
-    )
-    text += "\n" + table(["planning", "runs, median", "runs, at most"], rows)
-    rows = []
-    for name, field in (("first", "first_plan_ms"), ("second", "plan_ms")):
-        found = sorted(count for case in cases if (count := case.break_even(field)) is not None)
-        if found:
-            places = [found[min(len(found) * part // 100, len(found) - 1)] for part in (50, 90)]
-            rows.append([name, *map(runs, places), sum(count == inf for count in found), len(found)])
-    if rows:
-        text += prose(
-            "*Break-even* is the number of runs from which planning and runs take less time than the preprocessing and",
-            "the runs of cuSPARSE, with any of its algorithms. Each plan was made twice in the process. The first one",
-            "takes its memory from the driver, and may load kernels.",
-        )
-        head = ["plan", "break-even runs, median", "in 90 % of the cases at most", "cases without", "cases"]
-        text += "\n" + table(head, rows)
-    return text
-
-
-def choices(folder):
-    """How good the plan's choices are, by a run of the bench with --sweep."""
-    ratios = []
-    for case in read_cases(folder / "spmm_choices.jsonl"):
-        others = [name for name in case.results if name not in NOT_CHOICES and "cusparse" not in name]
-        timed = [name for name in others if case.time(name)]
-        if case.time(OURS) and timed:
-            best = min(timed, key=case.time)
-            ratios.append((case.ratio(best), str(case), case.ours().get("kernel", ""), best))
-    if not ratios:
-        return "Not measured yet.\n"
-    good = sum(ratio >= GOOD for ratio, *_ in ratios)
-    text = prose(
-        f"In {len(ratios)} cases the bench also timed each kernel, row order, number of lanes, number of column blocks",
-        "and task size that the plan could have chosen.",
-        f"The plan's choice is within {100 * (1 - GOOD):.0f} % of the best one in {good} cases. The worst choices:",
-    )
-    rows = [[case, kernel, best, f"{ratio:.2f}"] for ratio, case, kernel, best in sorted(ratios)[:WORST] if ratio < 1]
-    text += "\n" + table(["case", "chosen kernel", "best choice", "its time over the chosen one's"], rows)
-    return text + "[Results]({folder}/spmm_choices.jsonl).\n"
 
 
 def sixteen_bit(folder):
@@ -423,8 +363,6 @@ SECTIONS = {
     "spmm": speed,
     "spmm_cuda_13_0": speed_cuda_13_0,
     "spmm_files": files,
-    "spmm_plan": plan,
-    "spmm_choices": choices,
     "spmm_16_bit": sixteen_bit,
     "spmm_counters": counters,
 }

@@ -1,16 +1,16 @@
 """The summary: each operation against its best peer, on each GPU that has results."""
 
 from performance_tables.gcn import best
-from performance_tables.results import OURS, distinct, grouped, least, mean, read, table, time
+from performance_tables.results import OURS, distinct, grouped, least, mean, median, read, table, time
 from performance_tables.spmm import read_cases
+
 
 def spmm(file, title, link, keep=lambda case: True):
     """A reader of the ratios of products by SpMM or SpMV."""
 
     def ratios(folder):
-        cases = [case for case in read_cases(folder / file) if keep(case) and case.to_cusparse() is not None]
-        results = [result for case in cases for result in case.results.values()]
-        return [case.to_cusparse() for case in cases], results
+        cases = [case for case in read_cases(folder / file) if keep(case)]
+        return [(case.to_cusparse(), case.results) for case in cases]
 
     return title, link, "cuSPARSE", "cusparse", ratios
 
@@ -18,22 +18,31 @@ def spmm(file, title, link, keep=lambda case: True):
 def gemm(folder):
     results = read(folder / "gemm_random.jsonl", "bench", "type", "impl", "rows", "k", "features")
     cases = grouped(results, "rows", "k", "features", "type").values()
-    pairs = [(least(case, "cublas"), time(case.get(OURS))) for case in cases]
-    return [theirs / ours for theirs, ours in pairs if theirs and ours], results
+    return [(quotient(least(case, "cublas"), time(case.get(OURS))), case) for case in cases]
 
 
 def spgemm(folder):
-    results = read(folder / "spgemm.jsonl", "graph", "product", "impl")
-    cases = grouped(results, "graph", "product").values()
-    pairs = [(least(case, "cusparse"), time(case.get(OURS))) for case in cases]
-    return [theirs / ours for theirs, ours in pairs if theirs and ours], results
+    return [(quotient(least(case, "cusparse"), time(case.get(OURS))), case) for case in products(folder)]
+
+
+def reuse(folder):
+    """Later numeric phases of the same product, with other values."""
+    pairs = [(case.get(OURS, {}), case.get("cusparse_reuse", {}), case) for case in products(folder)]
+    return [(quotient(theirs.get("numeric_ms"), ours.get("numeric_ms")), case) for ours, theirs, case in pairs]
+
+
+def products(folder):
+    return grouped(read(folder / "spgemm.jsonl", "graph", "product", "impl"), "graph", "product").values()
 
 
 def gcn(folder):
     results = [result for result in read(folder / "gcn.jsonl", "operator", "impl") if result["operator"] == "network"]
     cases = grouped([{**result, "key": str(result["widths"])} for result in results], "rows", "nnz", "key").values()
-    pairs = [(time(best(case)), time(case.get(OURS))) for case in cases]
-    return [theirs / ours for theirs, ours in pairs if theirs and ours], results
+    return [(quotient(time(best(case)), time(case.get(OURS))), case) for case in cases]
+
+
+def quotient(theirs, ours):
+    return theirs / ours if theirs and ours else None
 
 
 OPERATIONS = [
@@ -44,36 +53,46 @@ OPERATIONS = [
     spmm("spmm_small.jsonl", "SpMM, small matrices", "small-matrices"),
     ("XW, random shapes", "xw-of-random-shapes", "cuBLAS", "cublas", gemm),
     ("SpGEMM", "spgemm", "cuSPARSE", "cusparse", spgemm),
+    ("SpGEMM, numeric phase again", "spgemm", "cuSPARSE", "cusparse", reuse),
     ("GCN inference", "inference-with-a-graph-convolutional-network", "PyTorch", "torch", gcn),
 ]
 
 
 def summary(folder):
-    """A row for each operation that has results in the folder."""
+    """A row for each operation that has results in the folder, and each version of its peer."""
     rows = []
     for title, link, peer, key, ratios in OPERATIONS:
         try:
-            found, results = ratios(folder)
+            found = [(ratio, case) for ratio, case in ratios(folder) if ratio]
         except FileNotFoundError:
             continue
-        if not found:
-            continue
-        versions = ", ".join(sorted(distinct(result[key] for result in results if result.get(key))))
-        dates = sorted(result["date"] for result in results)
-        rows.append(
-            [
-                f"[{title}](#{link})",
-                f"{peer} {versions}",
-                len(found),
-                f"{mean(found):.2f}",
-                f"{min(found):.2f}",
-                sum(ratio < 1 for ratio in found),
-                dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}",
-            ]
-        )
+        versions = distinct(version(case, key) for _, case in found)
+        for of_peer in sorted(versions, reverse=True):
+            of_version = [(ratio, case) for ratio, case in found if version(case, key) == of_peer]
+            rows.append([f"[{title}](#{link})", f"{peer} {of_peer}", *figures(of_version)])
     if not rows:
         return "Not measured yet.\n"
-    return table(["operation", "peer", "products", "mean", "least", "slower", "measured"], rows)
+    head = ["operation", "peer", "products", "mean", "median", "least", "slower", "measured"]
+    return table(head, rows)
+
+
+def version(case, key):
+    """The peer's version in the results of a case."""
+    return max(result[key] for result in case.values() if result.get(key))
+
+
+def figures(found):
+    """The columns of these ratios."""
+    ratios = [ratio for ratio, _ in found]
+    dates = sorted(result["date"] for _, case in found for result in case.values())
+    return [
+        len(ratios),
+        f"{mean(ratios):.2f}",
+        f"{median(ratios):.2f}",
+        f"{min(ratios):.2f}",
+        sum(ratio < 1 for ratio in ratios),
+        dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}",
+    ]
 
 
 SECTIONS = {"summary": summary}
