@@ -17,11 +17,13 @@
 //! ```
 //!
 //! Sparse matrices are `sprs` matrices with u32 indices, dense ones `ndarray` arrays, row-major. An operation has a
-//! *plan*, made once for a matrix on a device, and *runs*, many of them, which allocate nothing.
+//! *plan*, made once for a matrix on a device, and *runs*, many of them. They allocate nothing, except for partial sums
+//! in the first run.
 //!
-//! All features are on by default. They decide what is compiled: devices (`cuda`, `emulator`), operations (`spmm`,
-//! `spgemm`, `gemm`, `log-softmax`, `gcn`, and `multi` for several devices), formats of files (`matrix-market`,
-//! `edge-list`, `npy`, `safetensors`, and `files` for all), and random matrices (`generate`).
+//! All features but the conversions `faer` and `nalgebra-sparse` are on by default. They decide what is compiled:
+//! devices (`cuda`, `emulator`), operations (`spmm`, `spgemm`, `gemm`, `log-softmax`, `gcn`, and `multi` for several
+//! devices), formats of files (`matrix-market`, `edge-list`, `npy`, `safetensors`, and `files` for all), and random
+//! matrices (`generate`).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
