@@ -362,6 +362,11 @@ impl Search {
         self.gain(ordered) > MIN_GAIN_OF_ORDER * self.choose().seconds
     }
 
+    /// Whether another order of the rows gains anything by the prediction.
+    pub fn gains_by_order(&self, ordered: &Statistics) -> bool {
+        self.gain(ordered) > 0.0
+    }
+
     /// The predicted seconds that all runs gain by another order of the rows.
     fn gain(&self, ordered: &Statistics) -> f64 {
         self.choose().seconds - self.best(ordered).seconds

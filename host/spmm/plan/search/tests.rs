@@ -107,17 +107,24 @@ fn narrow_with_more_than_two_lanes_is_timed_and_chosen_for_small_matrices_alone(
 #[test]
 fn an_order_that_gains_next_to_nothing_is_not_taken() {
     let search = search(even(1_000_000, 20, Localities::NONE), features(128));
-    let prefers = |share: f64| {
+    let ordered = |share: f64| {
         let locality = Localities {
             near: share,
             middle: share,
             far: share,
         };
-        search.prefers_order(&search.statistics.ordered(locality))
+        search.statistics.ordered(locality)
     };
+    let prefers = |share| search.prefers_order(&ordered(share));
     assert!(prefers(0.5));
     assert!(!prefers(0.99));
     assert!(!prefers(1.0));
+    // A plan that measures takes it.
+    let gains = |share| search.gains_by_order(&ordered(share));
+    let gains_little = |percent| gains(percent / 100.0) && !prefers(percent / 100.0);
+    assert!((50..100).any(|percent| gains_little(f64::from(percent))));
+    assert!(gains(0.5));
+    assert!(!gains(1.0));
 }
 
 #[test]
