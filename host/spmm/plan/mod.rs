@@ -175,7 +175,9 @@ impl Choices {
             match (&self.search, row.narrow()) {
                 (_, None) => false,
                 (None, Some(_)) => true,
-                (Some(search), Some(narrow)) => search.prefers_narrow(&narrow),
+                (Some(search), Some(narrow)) => {
+                    search.prefers_narrow(&narrow, &self.candidate(row, search))
+                }
             }
         })
     }

@@ -60,6 +60,10 @@ const NARROW_LANES_IF_SMALL: u32 = 4;
 /// it is.
 const LARGEST_SMALL: u32 = 1_000_000;
 
+/// Features up to which the model compares `narrow` with more lanes on larger matrices. With 16 features of f32 it
+/// took `narrow` where `vector` is faster.
+const MAX_FEATURES_OF_COMPARISON: u32 = 8;
+
 /// Nonzeros of a row that `vector` splits on a small matrix.
 const SPLIT_ROW: u32 = 128;
 
@@ -81,12 +85,17 @@ fn is_measured(a: &Statistics) -> bool {
     a.nonzeros >= SMALLEST_MEASURED
 }
 
-/// Whether the kernel for few features is better than all others. The model does not know how its rows balance.
-fn is_narrow_best(a: &Statistics, narrow: &Candidate) -> bool {
-    let splits_rows = a.longest_row > SPLIT_ROW;
-    let is_small = a.nonzeros <= LARGEST_SMALL;
-    narrow.lanes <= NARROW_LANES
-        || (is_small && splits_rows && narrow.lanes <= NARROW_LANES_IF_SMALL)
+/// Whether the kernel for few features is better than all others; `None` if the model decides. The model does not know
+/// how its rows balance.
+fn is_narrow_best(a: &Statistics, narrow: &Candidate) -> Option<bool> {
+    if narrow.lanes <= NARROW_LANES {
+        return Some(true);
+    }
+    if a.nonzeros <= LARGEST_SMALL {
+        let splits_rows = a.longest_row > SPLIT_ROW;
+        return Some(splits_rows && narrow.lanes <= NARROW_LANES_IF_SMALL);
+    }
+    (narrow.row.features() > MAX_FEATURES_OF_COMPARISON).then_some(false)
 }
 
 /// What a plan may choose, and what it predicts the times from.
@@ -223,7 +232,8 @@ impl Search {
         };
         let narrow = self.row.narrow();
         let narrow = narrow.filter(|narrow| wants(narrow.kernel));
-        if let Some(candidate) = narrow.filter(|narrow| is_narrow_best(a, narrow)) {
+        let is_best = |narrow: &Candidate| is_narrow_best(a, narrow) == Some(true);
+        if let Some(candidate) = narrow.filter(is_best) {
             return vec![self.choice(a, candidate)];
         }
         let in_step = if self.kernel.is_none() {
@@ -276,7 +286,7 @@ impl Search {
             _ if self.kernel.is_some() => true,
             SpmmKernel::Vector => true,
             SpmmKernel::InStep => a.mean_row() >= least_row,
-            _ => is_narrow_best(a, &choice.candidate),
+            _ => is_narrow_best(a, &choice.candidate) != Some(false),
         };
         let candidates = self.candidates(a).into_iter();
         let best = candidates.filter(may_be_predicted).reduce(faster);
@@ -302,9 +312,10 @@ impl Search {
         best
     }
 
-    /// Whether [`narrow`](Candidate) is the best candidate.
-    pub fn prefers_narrow(&self, narrow: &Candidate) -> bool {
-        is_narrow_best(&self.statistics, narrow)
+    /// Whether [`narrow`](Candidate) is better than another candidate.
+    pub fn prefers_narrow(&self, narrow: &Candidate, other: &Candidate) -> bool {
+        let is_faster = || self.predict(narrow).seconds < self.predict(other).seconds;
+        is_narrow_best(&self.statistics, narrow).unwrap_or_else(is_faster)
     }
 
     /// The best candidate for the matrix.
