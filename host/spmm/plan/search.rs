@@ -21,7 +21,7 @@ const DEFAULT_RUNS_IF_MEASURED: u32 = 1000;
 const GAIN_OF_STATISTICS: f64 = 0.05;
 
 /// The part of a run's time that timing candidates gains in the mean over predicting them.
-const GAIN_OF_MEASURING: f64 = 0.04;
+const GAIN_OF_MEASURING: f64 = 0.02;
 
 /// Candidates with more than this multiple of the least predicted time are not timed.
 pub const MAX_PREDICTED: f64 = 2.0;
