@@ -3,7 +3,7 @@
 use super::cost_model::CostModel;
 use super::cost_model::candidate::{Candidate, FeatureRow, Prediction};
 use super::locality::Localities;
-use super::statistics::{Statistics, VARIATION_OF_EVEN_ROWS};
+use super::statistics::Statistics;
 use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
@@ -277,8 +277,7 @@ impl Search {
 
     /// The best candidate for a matrix with these statistics.
     pub fn best(&self, a: &Statistics) -> Choice {
-        let is_even = (a.variation).is_some_and(|found| found <= VARIATION_OF_EVEN_ROWS);
-        let least_row = match is_even {
+        let least_row = match a.has_even_rows() {
             true => MIN_EVEN_ROW_IN_STEP,
             false => MIN_MEAN_ROW_IN_STEP,
         };
