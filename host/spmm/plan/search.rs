@@ -67,7 +67,7 @@ const MAX_FEATURES_OF_COMPARISON: u32 = 8;
 /// Nonzeros of a row that `vector` splits on a small matrix.
 const SPLIT_ROW: u32 = 128;
 
-/// The part of the time of all runs that another order of the rows gains at least.
+/// The part of the time of all runs that another order of the rows gains at least, in a plan that does not measure.
 const MIN_GAIN_OF_ORDER: f64 = 0.03;
 
 /// Maximum number of blocks of columns.
