@@ -140,10 +140,10 @@ impl Teams {
         self.count
     }
 
-    /// An upper bound of the number of roundings between a product and the sum of its row of `terms` nonzeros. A team's
-    /// warps take chunks of 32 nonzeros in turn. At most two additions join the sub-warps of a warp, one each the warps.
-    /// With sub-warps of 4 lanes, chunks have 64 nonzeros, and three additions join the sub-warps. Each of these has 8
-    /// nonzeros of a chunk, so there are fewer roundings.
+    /// An upper bound of the number of roundings between a product and the sum of its row of `terms` nonzeros. A
+    /// team's warps take chunks of 32 nonzeros in turn. At most two additions join the sub-warps of a warp, one each
+    /// the warps. With sub-warps of 4 lanes, chunks have 64 nonzeros, and three additions join the sub-warps. Each of
+    /// these has 8 nonzeros of a chunk, so there are fewer roundings.
     pub fn summation_depth(&self, terms: usize) -> usize {
         let chunks_of_a_warp = terms.div_ceil(32).div_ceil(WARPS as usize);
         let long = 32 * chunks_of_a_warp + 2 + WARPS as usize;

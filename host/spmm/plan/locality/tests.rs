@@ -112,8 +112,8 @@ fn uneven_rows_vary_from_two_windows_of_eight_and_a_row_on() {
     for rows in 9..=16 {
         assert_eq!(variation_of(&lengths(rows)), 0.0, "{rows} rows");
     }
-    // The windows differ by 80 from their mean, 160. So their standard deviation is 80 times the square root of 2, and a
-    // row's deviation relative to its mean is the square root of 8 times theirs.
+    // The windows differ by 80 from their mean, 160. So their standard deviation is 80 times the square root of 2, and
+    // a row's deviation relative to its mean is the square root of 8 times theirs.
     assert_eq!(variation_of(&lengths(17)), 2.0);
     // Windows of the same number of nonzeros tell nothing of the rows in them.
     let alternating: Vec<usize> = (0..17).map(|row| 5 + 30 * (row % 2)).collect();
