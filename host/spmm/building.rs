@@ -41,7 +41,8 @@ impl OrderedMatrix {
 }
 
 impl<E: SpmmElement> Spmm<E> {
-    /// Makes the plan of a matrix whose rows are in their order, by the best predicted candidate that the options leave.
+    /// Makes the plan of a matrix whose rows are in their order, by the best predicted candidate that the options
+    /// leave.
     pub(super) fn build(
         stored: &DeviceCsr<E::Sum>,
         matrix: OrderedMatrix,

@@ -189,7 +189,10 @@ impl<E: SpmmElement> Spmm<E> {
     /// The candidates that the plan has timed, the fastest first: the plan is that one. Empty without
     /// [`measure`](SpmmOptions::measure), and if the plan keeps to its prediction.
     ///
-    /// A plan with the [`tuning`](SpmmOptions::tuning) of a candidate is that candidate, without timing anything.
+    /// A plan with the [`tuning`](SpmmOptions::tuning) of a candidate and otherwise the same options is that candidate,
+    /// and times nothing. With other options, the same tuning can have other tasks. For example, a plan that need not
+    /// measure does not count the matrix's statistics for few [`runs`](SpmmOptions::runs), and sizes of tasks depend on
+    /// them.
     pub fn measurements(&self) -> &[SpmmMeasurement] {
         self.measurements.all()
     }

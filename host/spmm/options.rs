@@ -73,12 +73,12 @@ pub struct SpmmOptions {
     ///
     /// Measuring takes as long as a hundred runs or more. Device memory holds the plan, one candidate, and an X and a Y
     /// of zeros. Two measured plans of one matrix can differ, and so can the rounding of their sums. To repeat a plan,
-    /// pass its tuning from [`measurements`](super::Spmm::measurements). A plan that does not measure is the same each time:
-    /// use `measure(false)`, or set neither `measure` nor `runs`.
+    /// pass its tuning from [`measurements`](super::Spmm::measurements). A plan that does not measure is the same each
+    /// time: use `measure(false)`, or set neither `measure` nor `runs`.
     ///
     /// Even with `measure(true)`, a plan keeps to its prediction in four cases, and its `Display` says so:
-    /// [`features`](Self::features) is unknown; there are fewer than two candidates; the device has no clock (the emulator); memory
-    /// does not suffice.
+    /// [`features`](Self::features) is unknown; there are fewer than two candidates; the device has no clock (the
+    /// emulator); memory does not suffice.
     pub measure: Option<bool>,
     /// How it is computed. Default: the plan chooses.
     pub tuning: SpmmTuning,
@@ -121,8 +121,8 @@ pub struct SpmmTuning {
     /// The kernel.
     pub kernel: Option<SpmmKernel>,
     /// The order in which the plan keeps the rows of A. Default for kernels on tasks or teams: clusters if they pay,
-    /// else the caller's order (teams may start with the longest rows); for [`SpmmKernel::Reordered`] by the first column; for the other kernels the caller's
-    /// order.
+    /// else the caller's order (teams may start with the longest rows); for [`SpmmKernel::Reordered`] by the first
+    /// column; for the other kernels the caller's order.
     pub order: Option<RowOrder>,
     /// Lanes of a sub-warp, for kernels on tasks: 8, 16 or 32, or the next lower number that the type and the number of
     /// features have a kernel for.
@@ -133,7 +133,8 @@ pub struct SpmmTuning {
     /// The size of the units of work. For kernels on [tasks](warprow_kernels::spmm::product::tasks) the steps of a
     /// task: its nonzeros and twice its rows. For [slices](warprow_kernels::spmm::ladder::slices) the maximum number
     /// of nonzeros. For [teams](warprow_kernels::spmm::product::teams) the maximum number of nonzeros of a row that
-    /// one warp takes.
+    /// one warp takes. It does not turn off the teams of shorter rows: those of a last wave of blocks that would be at
+    /// most half full, and up to three rows that are left over.
     pub task_size: Option<u32>,
     /// Whether a sub-warp of 16 or 32 lanes takes several consecutive [tasks](warprow_kernels::spmm::product::tasks)
     /// as one, except for the last tasks. Default: if it pays, and never with a `task_size`.

@@ -146,7 +146,7 @@ impl<E: SpmmElement> Spmm<E> {
         let given =
             (measures && order.is_none()).then(|| OrderedMatrix::given(a.clone(), search.clone()));
         let (a, rows_in_order) = match (order, &mut search) {
-            (None, Some(search)) => OrderedRows::choose(search, a)?,
+            (None, Some(search)) => OrderedRows::choose(search, a, measures)?,
             (order, search) => OrderedRows::reorder(order.unwrap_or_default(), search.as_mut(), a)?,
         };
         times.ordering = rows_in_order.time();
@@ -158,8 +158,11 @@ impl<E: SpmmElement> Spmm<E> {
         };
         let mut plan = if measures {
             let begun = Instant::now();
-            let others = given.filter(|_| !is_given);
-            let plan = measure(stored, chosen, others, kernel, options, clock)?;
+            let (first, other) = match given.filter(|_| !is_given) {
+                Some(given) => predicted_first(given, chosen),
+                None => (chosen, None),
+            };
+            let plan = measure(stored, first, other, kernel, options, clock)?;
             times.measuring = Some(begun.elapsed());
             plan
         } else {
@@ -167,5 +170,20 @@ impl<E: SpmmElement> Spmm<E> {
         };
         plan.times = times;
         Ok(plan)
+    }
+}
+
+/// A matrix in the caller's order and in clusters: first the order of a plan that cannot measure.
+fn predicted_first(
+    given: OrderedMatrix,
+    clustered: OrderedMatrix,
+) -> (OrderedMatrix, Option<OrderedMatrix>) {
+    let prefers_clusters = match (&given.search, &clustered.search) {
+        (Some(search), Some(ordered)) => search.prefers_order(&ordered.statistics),
+        _ => true,
+    };
+    match prefers_clusters {
+        true => (clustered, Some(given)),
+        false => (given, Some(clustered)),
     }
 }

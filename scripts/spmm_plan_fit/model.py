@@ -1,4 +1,8 @@
-"""The cost model of SpMM's plans, as host/spmm/plan/cost_model/ has it, for arrays of candidates."""
+"""The cost model of SpMM's plans, as host/spmm/plan/cost_model/ has it, for arrays of candidates.
+
+`in_step` is the kernel that the recorded sweeps measured: the present one has fewer registers, and other lanes for up
+to 16 and for 33 to 64 features. So its resident warps here and `in_step_loads` in recorded.py differ from the plans'.
+"""
 
 import numpy as np
 
@@ -48,7 +52,7 @@ def power_of_two(numbers):
 
 
 def resident_warps(s):
-    """Resident warps of a multiprocessor, as the registers of the kernels allow."""
+    """Resident warps of a multiprocessor, as the registers of the measured kernels allow."""
     width = np.round(s.load / s.lanes)
     vector = np.select(
         [s.blocks > 1, (width == 4) & (s.lanes == 32), (width == 4) | (s.lanes == 16)], [28.0, 32.0, 28.0], 36.0

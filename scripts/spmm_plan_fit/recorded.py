@@ -31,7 +31,7 @@ def loads(lanes, width_):
 
 
 def in_step_loads(features):
-    """Lanes of `in_step`, elements of f32 that a lane loads at a time, and loads of a lane."""
+    """Lanes of the measured `in_step`, elements of f32 that a lane loads at a time, and loads of a lane."""
     if features > 48 and features % 4 == 2:
         return 32, 2, 1
     if features % 4:

@@ -2,6 +2,7 @@
 
 mod depth;
 mod device_plans;
+mod even_rows;
 mod h200_counters;
 mod kernels;
 mod launch_reports;

@@ -57,7 +57,8 @@ fn row_lengths() -> Vec<Vec<usize>> {
     ]
 }
 
-fn structure(lengths: &[usize]) -> CsMatI<(), u32, u32> {
+/// A band of rows of these lengths.
+pub fn structure(lengths: &[usize]) -> CsMatI<(), u32, u32> {
     let cols = lengths.iter().copied().max().unwrap_or(0) + 17;
     let mut indptr = vec![0];
     let mut indices = Vec::new();

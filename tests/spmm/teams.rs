@@ -1,10 +1,15 @@
 //! Teams of `in_step`: rows that all warps of a block compute, because they are long or because they fill the device.
 
+use super::types::{assert_verified, whole, whole_dense};
 use sprs::CsMatI;
-use support::devices;
-use warprow::device::{Device, DeviceProfile, EmulatorOptions};
+use std::iter;
+use support::{cuda, devices};
+use warprow::device::{Checks, Device, DeviceProfile, EmulatorOptions};
 use warprow::reference::WholeProduct;
-use warprow::{Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16};
+use warprow::spmm::RowOrder;
+use warprow::{
+    CsrMatrix, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
+};
 
 /// Rows of 128 to 131 nonzeros, the first one empty, and the last but one of `long`.
 fn structure(rows: usize, long: usize) -> CsMatI<(), u32, u32> {
@@ -39,9 +44,9 @@ fn multiplies<E: SpmmElement>(
     features: usize,
     options: SpmmOptions,
 ) -> String {
-    let whole = WholeProduct::<E>::new(a.view(), features, 3);
-    let plan = Spmm::plan(device, whole.a(), options).unwrap();
-    let checked = whole.verify(plan.multiply(whole.x().view()).unwrap().view());
+    let product = WholeProduct::<E>::new(a.view(), features, 3);
+    let plan = Spmm::plan(device, product.a(), options).unwrap();
+    let checked = product.verify(plan.multiply(product.x().view()).unwrap().view());
     assert!(checked.ok(), "{checked}: {plan}");
     plan.to_string()
 }
@@ -79,4 +84,96 @@ fn rows_past_a_whole_wave_have_teams_if_the_plan_knows_the_features() {
 fn all_rows_of_a_matrix_for_half_a_device_have_teams() {
     let text = multiplies::<f32>(&h200(), &structure(300, 200), 20, in_step().features(20));
     assert!(text.contains("and 300 others"), "{text}");
+}
+
+/// An H200 of four multiprocessors: a wave has 60 to 180 rows.
+fn small_h200() -> Device {
+    let mut profile = DeviceProfile::h200();
+    profile.hardware.multiprocessors = 4;
+    Device::emulator_of(&profile, EmulatorOptions::default())
+}
+
+/// Checks that the plan gives some rows a warp each, and teams to more short rows than are left over by blocks of four.
+fn assert_has_teams_for_the_last_wave(plan: &str, rows: usize) {
+    let others = plan.split("nonzeros with 4 each, and ").nth(1);
+    let others = others.and_then(|text| text.split(" others").next());
+    let others: usize = others.unwrap_or_else(|| panic!("{plan}")).parse().unwrap();
+    assert!(others > 3 && others < rows / 2, "{plan}");
+}
+
+#[test]
+fn teams_of_the_last_wave_are_exact_in_several_tiles_of_features() {
+    let device = small_h200();
+    for (rows, features) in [(70, 128), (70, 200), (130, 65), (80, 260), (130, 129)] {
+        let options = in_step().features(features as u32);
+        let a = structure(rows, 700);
+        let text = multiplies::<f32>(&device, &a, features, options);
+        assert_has_teams_for_the_last_wave(&text, rows);
+        let plan = Spmm::plan(
+            &device,
+            WholeProduct::<f32>::new(a.view(), 1, 3).a(),
+            options,
+        );
+        let grid = plan.unwrap().launch_config(features).unwrap().unwrap().grid;
+        assert!(grid.x > 8 && grid.y > 1, "{grid:?}");
+    }
+}
+
+/// `alpha R + beta Y` with teams for the rows of a last wave, for sums and means, in the caller's and another order.
+fn teams_of_the_last_wave_do_all<E: SpmmElement>(rows: usize, features: usize) {
+    let device = small_h200();
+    let structure = structure(rows, 700);
+    let columns: Vec<_> = structure
+        .outer_iterator()
+        .map(|row| row.indices().to_vec())
+        .collect();
+    let a: CsrMatrix<E> = whole(&columns, structure.cols());
+    let x = whole_dense::<E>(a.cols(), features);
+    let y = whole_dense::<E>(rows, features);
+    for reduction in [Reduction::Sum, Reduction::Mean] {
+        for order in [RowOrder::Given, RowOrder::FirstColumn] {
+            let options = in_step().features(features as u32).reduction(reduction);
+            let options = options.map_tuning(|tuning| tuning.order(order));
+            let plan = Spmm::plan(&device, a.view(), options).unwrap();
+            assert_has_teams_for_the_last_wave(&plan.to_string(), rows);
+            for factors in [[1.0, 0.0], [1.0, 1.0], [2.0, -3.0], [0.0, 0.5]] {
+                assert_verified(&plan, &a, x.view(), factors, y.view());
+            }
+        }
+    }
+}
+
+#[test]
+fn teams_of_the_last_wave_have_every_type_reduction_order_alpha_and_beta() {
+    teams_of_the_last_wave_do_all::<f32>(140, 16);
+    teams_of_the_last_wave_do_all::<f64>(70, 16);
+    teams_of_the_last_wave_do_all::<f64>(70, 64);
+    teams_of_the_last_wave_do_all::<f16>(180, 16);
+    teams_of_the_last_wave_do_all::<bf16>(180, 16);
+    teams_of_the_last_wave_do_all::<f16>(130, 72);
+    teams_of_the_last_wave_do_all::<bf16>(130, 72);
+}
+
+/// Tiles of 32 features, more of them than a grid has along y. With all checks of the emulator it takes a minute.
+#[test]
+fn rows_of_more_tiles_than_a_grid_has_are_exact() {
+    let features = 65_535 * 32 + 4;
+    let columns = [vec![0, 1, 2], vec![1], vec![], vec![0], vec![2]];
+    let indptr = columns.iter().scan(0, |end, row| {
+        *end += row.len() as u32;
+        Some(*end)
+    });
+    let indptr: Vec<u32> = [0].into_iter().chain(indptr).collect();
+    let indices = columns.concat();
+    let a = CsMatI::new((5, 3), indptr, indices, vec![(); 6]);
+    // Rows of more than one nonzero have teams.
+    let options = in_step().map_tuning(|tuning| tuning.task_size(1));
+    let emulator = Device::emulator(EmulatorOptions::new().checks(Checks::BoundsOnly));
+    for device in iter::once(emulator).chain(cuda()) {
+        let text = multiplies::<f16>(&device, &a, features, options);
+        assert!(
+            text.contains("1 rows of more than 1 nonzeros with 4 each"),
+            "{text}"
+        );
+    }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::device::{DeviceProfile, EmulatorOptions};
 use crate::generate;
 use crate::reference::verify_spmm;
-use crate::spmm::Reduction;
+use crate::spmm::{Reduction, RowOrder};
 
 /// A clock by which a candidate takes as many microseconds as a function says.
 struct Told<F>(F);
@@ -97,13 +97,15 @@ fn other_sizes_of_tasks_are_timed_for_the_fastest_alone() {
             "{plan}"
         );
     }
-    let again = SpmmOptions::new().features(64).tuning(best);
-    let again = Spmm::<f32>::plan_device(&stored, again).unwrap();
-    assert_eq!(
-        again.launch_config(64).unwrap(),
-        plan.launch_config(64).unwrap()
-    );
-    assert!(again.measurements().is_empty());
+    let clock = |_| -> u64 { panic!("there is one candidate") };
+    for options in [measured(64), measured(64).measure(false)] {
+        let again = self::plan(&stored, options.tuning(best), clock);
+        assert_eq!(
+            again.launch_config(64).unwrap(),
+            plan.launch_config(64).unwrap()
+        );
+        assert!(again.measurements().is_empty());
+    }
 }
 
 #[test]
@@ -194,6 +196,46 @@ fn a_plan_measures_unasked_if_so_many_runs_are_known_to_pay_for_it() {
     let plan = Spmm::<f32>::plan_device(&stored, known.runs(10_000_000)).unwrap();
     assert!(plan.measurements().is_empty(), "the emulator has no clock");
     assert!(!plan.to_string().contains("measured"), "{plan}");
+}
+
+#[test]
+fn clusters_that_are_predicted_to_gain_little_are_timed_and_taken_if_they_are_faster() {
+    // X does not fit into the L2 cache, and some nonzeros are in communities.
+    let mut profile = DeviceProfile::h200();
+    profile.hardware.l2_bytes = 64 << 10;
+    profile.rates.memory_bytes_per_second /= 100;
+    let device = Device::emulator_of(&profile, EmulatorOptions::default());
+    let communities = generate::Communities {
+        sizes: 40..=160,
+        inside: 0.1,
+        shuffled: true,
+    };
+    let a = generate::communities::<f32>(2000, 40_000, &communities, 1).unwrap();
+    let stored = DeviceCsr::upload(&device, a.view()).unwrap();
+    let known = SpmmOptions::new().features(64);
+    let predicted = Spmm::<f32>::plan_device(&stored, known.runs(1000)).unwrap();
+    assert_eq!(predicted.order(), RowOrder::Given, "{predicted}");
+    let text = predicted.to_string();
+    assert!(text.contains("in clusters"), "both were compared: {text}");
+    let is_clustered = |tuning: SpmmTuning| tuning.order == Some(RowOrder::Clustered);
+    for options in [known.measure(true), known.runs(10_000_000)] {
+        for faster in [false, true] {
+            let plan = plan(&stored, options, |tuning| {
+                50 + 50 * u64::from(is_clustered(tuning) != faster)
+            });
+            let timed = plan.measurements().iter();
+            let clustered = timed.filter(|timed| is_clustered(timed.tuning)).count();
+            assert!(
+                (1..plan.measurements().len()).contains(&clustered),
+                "{plan}"
+            );
+            assert_eq!(plan.order() == RowOrder::Clustered, faster, "{plan}");
+        }
+    }
+    // A plan that cannot measure has the order of the prediction.
+    let unmeasured = Spmm::<f32>::plan_device(&stored, known.measure(true)).unwrap();
+    assert!(unmeasured.measurements().is_empty());
+    assert_eq!(unmeasured.order(), RowOrder::Given, "{unmeasured}");
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! The cost model of a plan: it predicts the time of a product from the matrix's [`Statistics`] and the GPU's rates.
 //!
-//! Each resource has a time of its own: the memory and the L2 cache for the bytes that come from them, the L1 cache, the
-//! instruction schedulers, and the resident warps, which wait for one load after the other. The times overlap in part:
-//! their generalised mean of the power [`Constants::overlap`] is the prediction, and launches are added.
+//! Each resource has a time of its own: the memory and the L2 cache for the bytes that come from them, the L1 cache,
+//! the instruction schedulers, and the resident warps, which wait for one load after the other. The times overlap in
+//! part: their generalised mean of the power [`Constants::overlap`] is the prediction, and launches are added.
 //!
-//! A cache holds the rows of X with the most nonzeros, and those that neighbouring rows share. Further blocks of columns
-//! and narrow tiles raise the hit rates; they cost row ends, and blocks read and write Y again.
+//! A cache holds the rows of X with the most nonzeros, and those that neighbouring rows share. Further blocks of
+//! columns and narrow tiles raise the hit rates; they cost row ends, and blocks read and write Y again.
 //!
-//! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates. [`constants`] has the
-//! fitted numbers. docs/notes/spmm_plan.md says how good the predictions are.
+//! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates. Its resident warps and
+//! lanes of `in_step` are those of the kernel that was measured; here they are those of the present kernel.
+//! [`constants`] has the fitted numbers. docs/notes/spmm_plan.md says how good the predictions are.
 
 pub mod candidate;
 pub mod constants;
@@ -59,7 +60,7 @@ const MEASURING_SECONDS: [f64; 2] = [5e-3, 1.2e-3];
 /// Runs of a candidate that is measured, in the mean.
 const MEASURED_RUNS: f64 = 3.9;
 
-/// Candidates with other sizes of tasks than the best predicted ones, in the mean.
+/// Candidates with other sizes of tasks than the best predicted ones, in the mean: those of the two fastest.
 const MEASURED_SIZES: usize = 8;
 
 /// Steps of a task. The model does not choose their size.
@@ -318,8 +319,8 @@ impl CostModel {
         launches + per_nonzero * f64::from(a.nonzeros)
     }
 
-    /// The predicted seconds of timing so many candidates of a matrix, and other sizes of tasks for the fastest, if a
-    /// run takes so many seconds.
+    /// The predicted seconds of timing so many candidates of a matrix, and other sizes of tasks for the two fastest, if
+    /// a run takes so many seconds.
     pub fn measuring_seconds(candidates: usize, run: f64) -> f64 {
         let [warm_up, of_candidate] = MEASURING_SECONDS;
         let candidates = (candidates + MEASURED_SIZES) as f64;

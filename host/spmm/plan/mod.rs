@@ -19,7 +19,6 @@ use crate::spmm::product::task_sizes::{self, ResidentTasks};
 use crate::spmm::product::teams::Wave;
 use cost_model::candidate::{Candidate, FeatureRow, Prediction, for_few_features};
 use search::{Search, TYPICAL_FEATURES, asks_for_tasks};
-use statistics::VARIATION_OF_EVEN_ROWS;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
@@ -175,7 +174,9 @@ impl Choices {
             match (&self.search, row.narrow()) {
                 (_, None) => false,
                 (None, Some(_)) => true,
-                (Some(search), Some(narrow)) => search.prefers_narrow(&narrow),
+                (Some(search), Some(narrow)) => {
+                    search.prefers_narrow(&narrow, &self.candidate(row, search))
+                }
             }
         })
     }
@@ -224,9 +225,8 @@ impl Choices {
     /// Steps of a row, if all rows have nearly the same number and the matrix is in one block of columns.
     pub fn even_row(&self) -> Option<u32> {
         let statistics = &self.search.as_ref()?.statistics;
-        let is_even = (statistics.variation).is_some_and(|found| found <= VARIATION_OF_EVEN_ROWS);
-        let steps = statistics.mean_row().round() as u32 + ROW_STEPS;
-        (is_even && self.column_blocks == 1).then_some(steps)
+        let steps = statistics.even_row_steps();
+        steps.filter(|_| self.column_blocks == 1)
     }
 
     /// The tasks that the device runs at the same time, if the number of features is planned for, the matrix is in

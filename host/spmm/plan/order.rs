@@ -82,10 +82,12 @@ impl OrderedRows {
         Ok((a, ordered))
     }
 
-    /// Puts the rows of a matrix into clusters if that pays by the cost model.
+    /// Puts the rows of a matrix into clusters if that pays by the cost model. A plan that measures takes clusters for
+    /// any predicted gain, because it times the caller's order too.
     pub fn choose(
         search: &mut Search,
         a: ReorderedPattern,
+        measures: bool,
     ) -> Result<(ReorderedPattern, Self), SpmmError> {
         if !search.order_may_pay() {
             return Ok((a, Self::given()));
@@ -99,7 +101,11 @@ impl OrderedRows {
             let locality = sample.locality;
             ordered.compared = Some([given.locality.middle, locality.middle]);
             let clustered = given.ordered(locality);
-            if search.prefers_order(&clustered) {
+            let takes_clusters = match measures {
+                true => search.gains_by_order(&clustered),
+                false => search.prefers_order(&clustered),
+            };
+            if takes_clusters {
                 search.statistics = clustered;
                 a = a.permute_rows(&original)?;
                 ordered.order = RowOrder::Clustered;
@@ -174,8 +180,8 @@ impl fmt::Display for OrderedRows {
             let [given, clustered] = compared.map(|locality| 100.0 * locality);
             write!(
                 f,
-                ", as 64 rows have {given:.0} % of the distinct columns of rows at random in the given one, {clustered:.0} % in \
-                 clusters"
+                ", as 64 rows have {given:.0} % of the distinct columns of rows at random in the given one, \
+                 {clustered:.0} % in clusters"
             )?;
         }
         match self.time {
@@ -214,7 +220,7 @@ mod tests {
         let options = SpmmOptions::new().features(64).runs(runs);
         let search = Search::new::<f32>(a.pattern(), None, options).unwrap();
         let pattern = ReorderedPattern::new(a.pattern());
-        OrderedRows::choose(&mut search.unwrap(), pattern)
+        OrderedRows::choose(&mut search.unwrap(), pattern, false)
             .unwrap()
             .1
     }

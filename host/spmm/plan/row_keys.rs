@@ -70,8 +70,8 @@ pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmErro
     let (row_ptr, col_idx) = pointers(a);
     if a.cols > 0 {
         let config = order::launch_threads(a.cols);
-        // The key is -1 minus the column's nonzeros. A column has at most one nonzero for each row, so the sort needs only
-        // as many low bits of the key as the number of rows has.
+        // The key is -1 minus the column's nonzeros. A column has at most one nonzero for each row, so the sort needs
+        // only as many low bits of the key as the number of rows has.
         column_key.fill_bytes(0xff)?;
         // SAFETY: `column_key` and `rank` have an element for each column; columns are below `cols`.
         unsafe {

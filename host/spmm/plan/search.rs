@@ -3,7 +3,7 @@
 use super::cost_model::CostModel;
 use super::cost_model::candidate::{Candidate, FeatureRow, Prediction};
 use super::locality::Localities;
-use super::statistics::{Statistics, VARIATION_OF_EVEN_ROWS};
+use super::statistics::Statistics;
 use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
@@ -21,7 +21,7 @@ const DEFAULT_RUNS_IF_MEASURED: u32 = 1000;
 const GAIN_OF_STATISTICS: f64 = 0.05;
 
 /// The part of a run's time that timing candidates gains in the mean over predicting them.
-const GAIN_OF_MEASURING: f64 = 0.04;
+const GAIN_OF_MEASURING: f64 = 0.02;
 
 /// Candidates with more than this multiple of the least predicted time are not timed.
 pub const MAX_PREDICTED: f64 = 2.0;
@@ -60,10 +60,14 @@ const NARROW_LANES_IF_SMALL: u32 = 4;
 /// it is.
 const LARGEST_SMALL: u32 = 1_000_000;
 
+/// Features up to which the model compares `narrow` with more lanes on larger matrices. With 16 features of f32 it
+/// took `narrow` where `vector` is faster.
+const MAX_FEATURES_OF_COMPARISON: u32 = 8;
+
 /// Nonzeros of a row that `vector` splits on a small matrix.
 const SPLIT_ROW: u32 = 128;
 
-/// The part of the time of all runs that another order of the rows gains at least.
+/// The part of the time of all runs that another order of the rows gains at least, in a plan that does not measure.
 const MIN_GAIN_OF_ORDER: f64 = 0.03;
 
 /// Maximum number of blocks of columns.
@@ -81,12 +85,17 @@ fn is_measured(a: &Statistics) -> bool {
     a.nonzeros >= SMALLEST_MEASURED
 }
 
-/// Whether the kernel for few features is better than all others. The model does not know how its rows balance.
-fn is_narrow_best(a: &Statistics, narrow: &Candidate) -> bool {
-    let splits_rows = a.longest_row > SPLIT_ROW;
-    let is_small = a.nonzeros <= LARGEST_SMALL;
-    narrow.lanes <= NARROW_LANES
-        || (is_small && splits_rows && narrow.lanes <= NARROW_LANES_IF_SMALL)
+/// Whether the kernel for few features is better than all others; `None` if the model decides. The model does not know
+/// how its rows balance.
+fn is_narrow_best(a: &Statistics, narrow: &Candidate) -> Option<bool> {
+    if narrow.lanes <= NARROW_LANES {
+        return Some(true);
+    }
+    if a.nonzeros <= LARGEST_SMALL {
+        let splits_rows = a.longest_row > SPLIT_ROW;
+        return Some(splits_rows && narrow.lanes <= NARROW_LANES_IF_SMALL);
+    }
+    (narrow.row.features() > MAX_FEATURES_OF_COMPARISON).then_some(false)
 }
 
 /// What a plan may choose, and what it predicts the times from.
@@ -223,7 +232,8 @@ impl Search {
         };
         let narrow = self.row.narrow();
         let narrow = narrow.filter(|narrow| wants(narrow.kernel));
-        if let Some(candidate) = narrow.filter(|narrow| is_narrow_best(a, narrow)) {
+        let is_best = |narrow: &Candidate| is_narrow_best(a, narrow) == Some(true);
+        if let Some(candidate) = narrow.filter(is_best) {
             return vec![self.choice(a, candidate)];
         }
         let in_step = if self.kernel.is_none() {
@@ -267,8 +277,7 @@ impl Search {
 
     /// The best candidate for a matrix with these statistics.
     pub fn best(&self, a: &Statistics) -> Choice {
-        let is_even = (a.variation).is_some_and(|found| found <= VARIATION_OF_EVEN_ROWS);
-        let least_row = match is_even {
+        let least_row = match a.has_even_rows() {
             true => MIN_EVEN_ROW_IN_STEP,
             false => MIN_MEAN_ROW_IN_STEP,
         };
@@ -276,7 +285,7 @@ impl Search {
             _ if self.kernel.is_some() => true,
             SpmmKernel::Vector => true,
             SpmmKernel::InStep => a.mean_row() >= least_row,
-            _ => is_narrow_best(a, &choice.candidate),
+            _ => is_narrow_best(a, &choice.candidate) != Some(false),
         };
         let candidates = self.candidates(a).into_iter();
         let best = candidates.filter(may_be_predicted).reduce(faster);
@@ -302,9 +311,10 @@ impl Search {
         best
     }
 
-    /// Whether [`narrow`](Candidate) is the best candidate.
-    pub fn prefers_narrow(&self, narrow: &Candidate) -> bool {
-        is_narrow_best(&self.statistics, narrow)
+    /// Whether [`narrow`](Candidate) is better than another candidate.
+    pub fn prefers_narrow(&self, narrow: &Candidate, other: &Candidate) -> bool {
+        let is_faster = || self.predict(narrow).seconds < self.predict(other).seconds;
+        is_narrow_best(&self.statistics, narrow).unwrap_or_else(is_faster)
     }
 
     /// The best candidate for the matrix.
@@ -360,6 +370,11 @@ impl Search {
     /// Whether another order of the rows gains more than the model errs between orders.
     pub fn prefers_order(&self, ordered: &Statistics) -> bool {
         self.gain(ordered) > MIN_GAIN_OF_ORDER * self.choose().seconds
+    }
+
+    /// Whether another order of the rows gains anything by the prediction.
+    pub fn gains_by_order(&self, ordered: &Statistics) -> bool {
+        self.gain(ordered) > 0.0
     }
 
     /// The predicted seconds that all runs gain by another order of the rows.

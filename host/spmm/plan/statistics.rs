@@ -3,6 +3,7 @@
 use super::locality::{ColumnProfile, Localities, NEIGHBOURS, RowSample};
 use crate::csr::DevicePattern;
 use crate::operand::OperandError;
+use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 
 /// What the time of a product with a matrix depends on.
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ pub struct Statistics {
 }
 
 /// Rows whose lengths have at most this [variation](Statistics::variation) are nearly of the same length.
-pub const VARIATION_OF_EVEN_ROWS: f64 = 0.25;
+const VARIATION_OF_EVEN_ROWS: f64 = 0.25;
 
 /// The longest row that is assumed, in mean rows.
 const ASSUMED_LONGEST_ROW: f64 = 4.0;
@@ -86,9 +87,45 @@ impl Statistics {
         f64::from(self.nonzeros) / f64::from(self.rows.max(1))
     }
 
+    /// Whether all rows have nearly the same number of nonzeros, as far as somebody has counted.
+    pub fn has_even_rows(&self) -> bool {
+        (self.variation).is_some_and(|found| found <= VARIATION_OF_EVEN_ROWS)
+    }
+
+    /// Steps of a row, if all rows have nearly the same number.
+    pub fn even_row_steps(&self) -> Option<u32> {
+        let steps = (self.mean_row().round() as u32).saturating_add(ROW_STEPS);
+        self.has_even_rows().then_some(steps)
+    }
+
     /// Whether rows are so dense that neighbours share columns in any order.
     pub fn any_rows_share(&self) -> bool {
         let density = self.mean_row() / f64::from(self.cols.max(1));
         density * f64::from(NEIGHBOURS) >= 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steps_of_the_longest_even_row_are_a_u32() {
+        let of_rows = |rows, nonzeros, variation| Statistics {
+            rows,
+            cols: u32::MAX,
+            nonzeros,
+            longest_row: nonzeros / rows,
+            columns: ColumnProfile::even(u32::MAX, nonzeros),
+            locality: Localities::NONE,
+            variation,
+            is_ordered: false,
+            are_assumed: false,
+        };
+        let steps = |rows, nonzeros| of_rows(rows, nonzeros, Some(0.0)).even_row_steps();
+        assert_eq!(steps(1, u32::MAX), Some(u32::MAX));
+        assert_eq!(steps(1000, 128_400), Some(128 + ROW_STEPS));
+        assert_eq!(of_rows(9, 90, None).even_row_steps(), None);
+        assert_eq!(of_rows(9, 90, Some(0.26)).even_row_steps(), None);
     }
 }

@@ -21,8 +21,8 @@ use warprow_kernels::spmm::{Items, LargeItems, Reduction, Scaling};
 /// Maximum number of groups of tasks for each split row in a matrix of many split rows.
 const GROUPS_PER_SPLIT_ROW: u64 = 16;
 
-/// In a matrix of many split rows, rows longer than this part of a task may be split; in others, rows longer than a
-/// task.
+/// Rows stay whole up to as many nonzeros as a task has steps, or up to [`TaskSizes::least_split_row`] if that is more.
+/// In a matrix of many split rows, the limit is divided by this number.
 const SPLIT_PART_OF_TASK: u32 = 4;
 
 /// What all launches of a run have in common.

@@ -1,5 +1,7 @@
-//! The warps of each row, made on the device: one warp, or a team of them for a long row and for the rows that would not
-//! fill the device (see [`teams`]).
+//! The warps of each row, made on the device: one warp, or a team of them (see [`teams`]).
+//!
+//! Teams have the long rows, the rows that would not fill the device, and the up to three rows that are left over where
+//! the others are divided into blocks of four, whatever their length.
 
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, optional_pointer};
@@ -15,7 +17,8 @@ use warprow_kernels::spmm::product::teams::WARPS;
 /// The range of the maximum number of nonzeros that one warp takes.
 const MAX_SHORT_ROW: RangeInclusive<u64> = 256..=2048;
 
-/// Warps that a multiprocessor runs at the same time, as the kernel's registers allow.
+/// Warps that a multiprocessor runs at the same time, as the registers of half of the instances of `in_step` for f32
+/// allow. By host/ptx/registers.txt it is 28 or 36 warps of the others, and 16 to 44 of those for other types.
 const RESIDENT_WARPS: u64 = 32;
 
 /// The maximum number of nonzeros that one warp takes: 1.5 times a resident warp's share of all nonzeros. So the device
@@ -137,8 +140,10 @@ impl Teams {
         self.count
     }
 
-    /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros: a long row's
-    /// warps take chunks of 32 in turn, at most two additions join the sub-warps of a warp, one each the warps.
+    /// An upper bound of the number of roundings between a product and the sum of its row of `terms` nonzeros. A
+    /// team's warps take chunks of 32 nonzeros in turn. At most two additions join the sub-warps of a warp, one each
+    /// the warps. With sub-warps of 4 lanes, chunks have 64 nonzeros, and three additions join the sub-warps. Each of
+    /// these has 8 nonzeros of a chunk, so there are fewer roundings.
     pub fn summation_depth(&self, terms: usize) -> usize {
         let chunks_of_a_warp = terms.div_ceil(32).div_ceil(WARPS as usize);
         let long = 32 * chunks_of_a_warp + 2 + WARPS as usize;

@@ -31,8 +31,8 @@ const MAX_CHUNKS: u64 = 32;
 /// Rows of more nonzeros than so many tasks have steps are split.
 const TASKS_OF_LONGEST_ROW: u32 = 2;
 
-/// Steps of a task, for warps that take `chunk` nonzeros at a time. A small matrix has small tasks, of a chunk at least,
-/// since its time is that of one task.
+/// Steps of a task, for warps that take `chunk` nonzeros at a time. A small matrix has small tasks, of a chunk at
+/// least, since its time is that of one task.
 fn task_size(steps: u64, multiprocessors: u64, chunk: u32) -> u32 {
     let (multiprocessors, chunk) = (multiprocessors.max(1), u64::from(chunk.max(1)));
     let most = (MAX_CHUNKS * chunk).clamp(MIN_TASK_SIZE, MAX_TASK_SIZE);

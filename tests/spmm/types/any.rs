@@ -54,7 +54,8 @@ proptest! {
         alpha in -3_i32..4,
         beta in -3_i32..4,
     ) {
-        let options = SpmmOptions::new().reduction(reduction).tuning(SpmmTuning::new().task_size(task_size).column_blocks(column_blocks));
+        let tuning = SpmmTuning::new().task_size(task_size).column_blocks(column_blocks);
+        let options = SpmmOptions::new().reduction(reduction).tuning(tuning);
         in_every_type!(any_product_is_exact(&matrix, features, options, [alpha.into(), beta.into()]));
     }
 }

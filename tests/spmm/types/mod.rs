@@ -77,7 +77,7 @@ fn run<E: SpmmElement>(
 
 /// The plan's result is within the bound of the reference's.
 #[track_caller]
-fn assert_verified<V: Scalar, E: SpmmElement>(
+pub fn assert_verified<V: Scalar, E: SpmmElement>(
     plan: &Spmm<E>,
     a: &CsrMatrix<V>,
     x: ArrayView2<'_, E>,
@@ -101,7 +101,7 @@ fn assert_verified<V: Scalar, E: SpmmElement>(
 }
 
 /// A matrix of small whole numbers with these rows' columns.
-fn whole<E: Scalar>(rows: &[Vec<u32>], cols: usize) -> CsrMatrix<E> {
+pub fn whole<E: Scalar>(rows: &[Vec<u32>], cols: usize) -> CsrMatrix<E> {
     let mut indptr = vec![0_u32];
     let mut indices = Vec::new();
     for row in rows {
@@ -112,7 +112,7 @@ fn whole<E: Scalar>(rows: &[Vec<u32>], cols: usize) -> CsrMatrix<E> {
     CsMatI::new((rows.len(), cols), indptr, indices, values.collect())
 }
 
-fn whole_dense<E: Scalar>(rows: usize, cols: usize) -> Array2<E> {
+pub fn whole_dense<E: Scalar>(rows: usize, cols: usize) -> Array2<E> {
     Array2::from_shape_fn((rows, cols), |(i, j)| {
         E::from_f64(((i * 31 + j * 17) % 11) as f64 - 5.0)
     })

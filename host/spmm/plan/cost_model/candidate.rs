@@ -159,7 +159,9 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Resident warps of a multiprocessor, as the registers of the kernels for f32 allow: host/ptx/registers.txt.
+    /// Resident warps of a multiprocessor. `vector` and `in_step` have as many as the registers of their kernels for
+    /// f32 allow (host/ptx/registers.txt), where A keeps the caller's order of rows. `narrow` and `spmv` have the
+    /// number that the constants were fitted with.
     pub fn resident_warps(&self) -> f64 {
         let width = self.load / self.lanes.max(1);
         match (self.kernel, width, self.lanes) {

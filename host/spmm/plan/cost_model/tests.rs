@@ -4,7 +4,11 @@ use super::candidate::FeatureRow;
 use super::*;
 use crate::device::{DeviceProfile, EmulatorOptions};
 use crate::spmm::plan::locality::{ColumnProfile, Localities};
-use warprow_kernels::spmm::{EpilogueKind, Reduction};
+use cuda_std::kernel::{Kernel, KernelArgs};
+use cuda_std::launch::LaunchConfig;
+use std::collections::BTreeSet;
+use warprow_kernels::spmm::product::{in_step, vector};
+use warprow_kernels::spmm::{EpilogueKind, LaunchShape, Reduction};
 
 fn model(profile: &DeviceProfile) -> CostModel {
     let device = Device::emulator_of(profile, EmulatorOptions::default());
@@ -164,4 +168,57 @@ fn the_lanes_of_in_step_are_those_of_its_kernel() {
         let found = (candidate.lanes, candidate.tile, candidate.load);
         assert_eq!(found, (lanes, tile, load), "{features} features");
     }
+}
+
+#[test]
+fn the_resident_warps_of_vector_and_in_step_are_those_that_the_registers_of_their_kernels_allow() {
+    let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
+    let mut compared = BTreeSet::new();
+    for features in 1..=300 {
+        let row = row(features);
+        let shape = |lanes| LaunchShape {
+            rows: 1,
+            items: 1,
+            cols: 1,
+            features,
+            lanes,
+            row_starts: 0,
+        };
+        for (blocks, epilogue) in [(1, EpilogueKind::Plain), (2, EpilogueKind::Added)] {
+            for lanes in row.lane_counts(blocks).iter() {
+                let kernel = vector::handle::<f32>(shape(lanes), Reduction::Sum, epilogue);
+                let config = vector::launch::<f32>(shape(lanes), Reduction::Sum, epilogue);
+                let warps = resident_warps(&device, &kernel, &config);
+                let candidate = row.vector(lanes, blocks);
+                assert_eq!(candidate.resident_warps(), warps, "{}", kernel.name());
+                compared.insert(kernel.name());
+            }
+        }
+        let kernel = in_step::handle::<f32>(shape(0), Reduction::Sum, EpilogueKind::Plain);
+        let config = in_step::launch::<f32>(shape(0), Reduction::Sum, EpilogueKind::Plain);
+        let warps = resident_warps(&device, &kernel, &config);
+        assert_eq!(row.in_step().resident_warps(), warps, "{}", kernel.name());
+        compared.insert(kernel.name());
+    }
+    let starts = [
+        "spmm_vector_f32_",
+        "spmm_vector_added_f32_",
+        "spmm_in_step_f32_",
+    ];
+    let all = cuda_std::kernel::instances().map(|instance| instance.name());
+    let all: BTreeSet<_> = all
+        .filter(|name| starts.iter().any(|start| name.starts_with(start)))
+        .collect();
+    assert_eq!(compared, all);
+}
+
+/// The warps of a kernel that a multiprocessor of an emulated GPU runs at the same time.
+fn resident_warps<A: KernelArgs>(
+    device: &Device,
+    kernel: &Kernel<A>,
+    config: &LaunchConfig,
+) -> f64 {
+    let blocks = device.resident_blocks(kernel, config).unwrap().unwrap();
+    let warps = blocks * u64::from(config.block.x / 32);
+    warps as f64 / f64::from(device.properties().multiprocessors)
 }

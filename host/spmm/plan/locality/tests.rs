@@ -82,26 +82,47 @@ fn communities_that_lie_together_are_local_and_others_are_not() {
     assert!(shuffled > 0.95, "{shuffled}");
 }
 
+/// The variation of a matrix whose rows have these lengths, at most 64.
+fn variation_of(lengths: &[usize]) -> f64 {
+    let device = Device::emulator(EmulatorOptions::default());
+    let mut row_ptr = vec![0];
+    row_ptr.extend(lengths.iter().scan(0, |end, length| {
+        *end += length;
+        Some(*end as u32)
+    }));
+    let columns: Vec<u32> = lengths
+        .iter()
+        .flat_map(|&length| 0..length as u32)
+        .collect();
+    let values = vec![1.0; columns.len()];
+    let a = CsMatI::<f32, u32, u32>::new((lengths.len(), 64), row_ptr, columns, values);
+    let a = DeviceCsr::upload(&device, a.view()).unwrap();
+    let a = a.pattern();
+    let columns = ColumnProfile::measure(&device, a.cols, &a.col_idx).unwrap();
+    RowSample::measure(a, &columns, None).unwrap().variation
+}
+
+#[test]
+fn uneven_rows_vary_from_two_windows_of_eight_and_a_row_on() {
+    // Rows of 10, then rows of 30, and a long one: windows of 80 and 240 nonzeros.
+    let lengths = |rows: usize| -> Vec<usize> {
+        let short = (0..rows - 1).map(|row| if row < 8 { 10 } else { 30 });
+        short.chain([64]).collect()
+    };
+    for rows in 9..=16 {
+        assert_eq!(variation_of(&lengths(rows)), 0.0, "{rows} rows");
+    }
+    // The windows differ by 80 from their mean, 160. So their standard deviation is 80 times the square root of 2, and
+    // a row's deviation relative to its mean is the square root of 8 times theirs.
+    assert_eq!(variation_of(&lengths(17)), 2.0);
+    // Windows of the same number of nonzeros tell nothing of the rows in them.
+    let alternating: Vec<usize> = (0..17).map(|row| 5 + 30 * (row % 2)).collect();
+    assert_eq!(variation_of(&alternating), 0.0);
+}
+
 #[test]
 fn the_variation_is_that_of_the_lengths_of_rows() {
-    let device = Device::emulator(EmulatorOptions::default());
-    let variation = |lengths: &[usize]| {
-        let mut row_ptr = vec![0];
-        row_ptr.extend(lengths.iter().scan(0, |end, length| {
-            *end += length;
-            Some(*end as u32)
-        }));
-        let columns: Vec<u32> = lengths
-            .iter()
-            .flat_map(|&length| 0..length as u32)
-            .collect();
-        let values = vec![1.0; columns.len()];
-        let a = CsMatI::<f32, u32, u32>::new((lengths.len(), 64), row_ptr, columns, values);
-        let a = DeviceCsr::upload(&device, a.view()).unwrap();
-        let a = a.pattern();
-        let columns = ColumnProfile::measure(&device, a.cols, &a.col_idx).unwrap();
-        RowSample::measure(a, &columns, None).unwrap().variation
-    };
+    let variation = variation_of;
     assert_eq!(variation(&[]), 0.0);
     assert_eq!(variation(&[3; 7]), 0.0);
     assert_eq!(variation(&[5; 1003]), 0.0);

@@ -22,10 +22,14 @@ fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
 }
 
 fn search(statistics: Statistics, options: SpmmOptions) -> Search {
+    search_of::<f32>(statistics, options)
+}
+
+fn search_of<E: SpmmElement>(statistics: Statistics, options: SpmmOptions) -> Search {
     let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
     let model = CostModel::of(&device).unwrap();
     let kernel = options.tuning.kernel;
-    Search::of::<f32>(model, statistics, kernel, options)
+    Search::of::<E>(model, statistics, kernel, options)
 }
 
 /// The kernel, the lanes and the blocks of columns for a matrix.
@@ -104,20 +108,80 @@ fn narrow_with_more_than_two_lanes_is_timed_and_chosen_for_small_matrices_alone(
     }
 }
 
+/// Plans of large matrices take `narrow` with more than two lanes where the model says that it is the fastest, and in
+/// so many cases.
+fn narrow_is_compared<E: SpmmElement>(wide: u32, reduction: Reduction) -> u32 {
+    let mut taken = 0;
+    for (rows, mean_row) in [(600_000, 5), (400_000, 15), (60_000, 80), (8_000, 500)] {
+        let a = even(rows, mean_row, Localities::NONE);
+        let search = search_of::<E>(a, features(wide).reduction(reduction));
+        let narrow = search.row.narrow().unwrap();
+        assert!(narrow.lanes > NARROW_LANES);
+        let all = search.best_of_each(f64::INFINITY);
+        let is_allowed = |choice: &&Choice| match choice.candidate.kernel {
+            SpmmKernel::InStep => f64::from(mean_row) >= MIN_MEAN_ROW_IN_STEP,
+            SpmmKernel::Narrow => wide <= MAX_FEATURES_OF_COMPARISON,
+            _ => true,
+        };
+        let fastest = all.iter().find(is_allowed).unwrap().candidate;
+        let found = search.choose().candidate;
+        assert_eq!(
+            (found.kernel, found.lanes),
+            (fastest.kernel, fastest.lanes),
+            "{rows} rows of {mean_row}, {wide} features"
+        );
+        // A plan that does not know the features compares with its own kernel.
+        let others = all
+            .iter()
+            .filter(|other| other.candidate.kernel == SpmmKernel::Vector);
+        let vector = others.map(|other| other.candidate).next().unwrap();
+        let is_faster = search.predict(&narrow).seconds < search.predict(&vector).seconds;
+        let prefers = is_faster && wide <= MAX_FEATURES_OF_COMPARISON;
+        assert_eq!(search.prefers_narrow(&narrow, &vector), prefers);
+        taken += u32::from(found.kernel == SpmmKernel::Narrow);
+    }
+    taken
+}
+
+#[test]
+fn narrow_with_more_than_two_lanes_is_compared_with_other_kernels_for_up_to_8_features() {
+    let taken = [
+        narrow_is_compared::<f32>(3, Reduction::Sum),
+        narrow_is_compared::<f32>(6, Reduction::Sum),
+        narrow_is_compared::<f64>(3, Reduction::Sum),
+        narrow_is_compared::<f64>(8, Reduction::Mean),
+        narrow_is_compared::<f32>(4, Reduction::Max),
+        narrow_is_compared::<f64>(8, Reduction::Min),
+    ];
+    assert!(taken.iter().any(|&taken| taken > 0));
+    for wide in [9, 12, 16] {
+        assert_eq!(narrow_is_compared::<f32>(wide, Reduction::Sum), 0);
+        assert_eq!(narrow_is_compared::<f64>(wide, Reduction::Sum), 0);
+        assert_eq!(narrow_is_compared::<f32>(wide, Reduction::Max), 0);
+    }
+}
+
 #[test]
 fn an_order_that_gains_next_to_nothing_is_not_taken() {
     let search = search(even(1_000_000, 20, Localities::NONE), features(128));
-    let prefers = |share: f64| {
+    let ordered = |share: f64| {
         let locality = Localities {
             near: share,
             middle: share,
             far: share,
         };
-        search.prefers_order(&search.statistics.ordered(locality))
+        search.statistics.ordered(locality)
     };
+    let prefers = |share| search.prefers_order(&ordered(share));
     assert!(prefers(0.5));
     assert!(!prefers(0.99));
     assert!(!prefers(1.0));
+    // A plan that measures takes it.
+    let gains = |share| search.gains_by_order(&ordered(share));
+    let gains_little = |percent| gains(percent / 100.0) && !prefers(percent / 100.0);
+    assert!((50..100).any(|percent| gains_little(f64::from(percent))));
+    assert!(gains(0.5));
+    assert!(!gains(1.0));
 }
 
 #[test]
@@ -195,7 +259,7 @@ fn a_plan_that_is_told_the_features_never_predicts_more_than_one_that_is_not() {
             // A plan that is not told takes `narrow` when it runs.
             let narrow = row.narrow();
             let otherwise = narrow
-                .filter(|narrow| told.prefers_narrow(narrow))
+                .filter(|narrow| told.prefers_narrow(narrow, &otherwise))
                 .unwrap_or(otherwise);
             let (best, otherwise) = (told.choose().seconds, told.choice(&a(), otherwise).seconds);
             assert!(

@@ -11,9 +11,10 @@
 //!
 //! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, most of them from the L1 cache.
 //!
-//! When to use it: for rows of about 500 nonzeros. On an H200 it is 1.02 to 1.33 times as fast as `vector` on rows of
-//! 490 to 600 nonzeros, and slower on rows of 170 and fewer. A row of three nonzeros leaves most of a warp idle, and a
-//! row of a million keeps four warps busy after all others have ended. `docs/notes/spmm.md` tells what was tried.
+//! When to use it: for rows of hundreds of nonzeros. A plan that does not time it takes it from a mean of 100 nonzeros
+//! a row on, or of 50 if all rows have nearly the same number, where it is predicted to be the fastest kernel. A row of
+//! three nonzeros leaves most of a warp idle, and a row of a million keeps four warps busy after all others have ended.
+//! `docs/notes/spmm.md` has measurements, and tells what was tried.
 
 mod loads;
 
@@ -88,7 +89,8 @@ pub fn handle<T: Operand>(
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
 /// and a multiple of `WIDTH`, as are the strides and the places where X and Y start; strides are below 4 GiB; X and Y
-/// are apart from each other; `items` are teams; y holds numbers if beta is not 0.
+/// are apart from each other; `items` are teams, whose count is a multiple of [`WARPS`]; y holds numbers if beta is
+/// not 0.
 #[kernel(
     name = "spmm_in_step",
     T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
@@ -106,7 +108,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
 ) {
     let warp = thread::block_idx_x() * WARPS + warp_in_block();
     if warp >= items.count {
-        // Only in a block of rows with a warp each.
+        // Never: the count is a multiple of `WARPS`, and the grid has no more blocks.
         return;
     }
     let tile_width = LANES * (WIDTH * PASSES) as u32;

@@ -23,7 +23,7 @@ pub const WARPS: u32 = 4;
 ///
 /// # Safety
 ///
-/// `items` are teams, and `warp` is below their count.
+/// `items` are teams, whose count is a multiple of [`WARPS`], and `warp` is below it.
 #[inline(always)]
 pub(crate) unsafe fn row_of_warp<T>(items: &Items<T>, warp: u32) -> (u32, bool) {
     if items.row.address() == 0 {
