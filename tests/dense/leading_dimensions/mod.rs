@@ -2,6 +2,7 @@
 //! elements around Y stay as they were.
 
 mod errors;
+mod gaps;
 mod gemm;
 mod others;
 mod spmm;
