@@ -7,6 +7,8 @@ mod gemm;
 mod others;
 mod spmm;
 
+pub use gemm::multiply_with_gaps;
+
 use ndarray::{Array2, ArrayView2};
 use warprow::device::Device;
 use warprow::operand::OperandError;
