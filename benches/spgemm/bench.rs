@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use warprow::device::{Device, DeviceError};
 use warprow::operand::OperandError;
-use warprow::spgemm::{BinLimits, Spgemm, SpgemmElement, SpgemmOptions, multiply};
+use warprow::spgemm::{Spgemm, SpgemmElement, SpgemmOptions, multiply};
 use warprow::{CsrMatrix, DeviceCsr};
 
 /// Multiplications before the first that is timed.
@@ -48,11 +48,8 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let cusparse = options.cusparse.open(&device)?;
     let environment = options.run.environment(&device);
     let mut results = JsonLines::create(options.run.output.as_deref(), environment)?;
-    let shared_bytes = device.properties().max_shared_bytes_per_block;
-    let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);
     let bench = Bench {
         samples: options.samples,
-        choices: choices(options, default)?,
         cusparse,
         reuse: options.cusparse.open(&device)?,
         device,
@@ -60,6 +57,8 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
     let mut all_right = true;
     for input in options.inputs(bench.device.is_emulator()) {
         let a = input.matrix::<T>(options.run.seed)?;
+        let default = SpgemmOptions::new().bin_limits::<T>(&bench.device, a.rows().try_into()?);
+        let choices = choices(options, default)?;
         for &factor in &options.products {
             if factor == Factor::Square && a.rows() != a.cols() {
                 println!(
@@ -71,7 +70,7 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
                 );
                 continue;
             }
-            let (product, lines) = bench.product(&input, factor, &a, options.run.seed)?;
+            let (product, lines) = bench.product(&input, factor, &a, options.run.seed, &choices)?;
             println!("{}", table(&product, &lines));
             for line in &lines {
                 results.write(&Object {
@@ -90,18 +89,18 @@ struct Bench {
     device: Device,
     cusparse: Option<Cusparse>,
     reuse: Option<CusparseReuse>,
-    choices: Vec<Choice>,
     samples: u32,
 }
 
 impl Bench {
-    /// One product, by every implementation.
+    /// One product, by the choices and by every other implementation.
     fn product<T: BenchElement>(
         &self,
         input: &Input,
         factor: Factor,
         a: &CsrMatrix<T>,
         seed: u64,
+        choices: &[Choice],
     ) -> anyhow::Result<(Product, Vec<Line>)> {
         let transposed;
         let b = match factor {
@@ -140,7 +139,7 @@ impl Bench {
         };
         let (a, b) = operands?;
         let mut launched_by_default = None;
-        for &choice in &self.choices {
+        for &choice in choices {
             let launched = match Launched::of(&self.device, &a, &b, choice.options) {
                 Ok(launched) => launched,
                 Err(error) => {

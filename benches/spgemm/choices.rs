@@ -36,7 +36,8 @@ const SWEEP: [LimitChange; 12] = [
     ("no_rank", |limits| limits.rank_words = 0),
 ];
 
-/// The default first, then those of a sweep if the options ask for one. `default` is the limits of the device.
+/// The default first, then those of a sweep if the options ask for one. `default` is the limits of a plan for the
+/// device and the rows of A.
 ///
 /// # Errors
 ///
@@ -69,4 +70,43 @@ pub fn choices(options: &Options, default: BinLimits) -> anyhow::Result<Vec<Choi
         });
     }
     Ok(choices)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use warprow::device::{Device, EmulatorOptions};
+
+    /// `merge_nonzeros` of each choice, for an A of `rows` rows on a device of one multiprocessor. A choice without
+    /// limits has those of the plan.
+    fn merged(arguments: &[&str], rows: u32) -> Vec<(&'static str, u32)> {
+        let options = EmulatorOptions::new().workers(std::num::NonZeroUsize::new(1));
+        let device = Device::emulator(options);
+        let options = Options::try_parse_from([&["spgemm"], arguments].concat()).unwrap();
+        let default = SpgemmOptions::new().bin_limits::<f32>(&device, rows);
+        let choices = choices(&options, default).unwrap();
+        let limits = |choice: &Choice| choice.options.bin_limits::<f32>(&device, rows);
+        let merged = |choice: &Choice| (choice.name, limits(choice).merge_nonzeros);
+        choices.iter().map(merged).collect()
+    }
+
+    #[test]
+    fn a_sweep_merges_rows_where_a_plan_does_and_nowhere_else() {
+        assert!(
+            merged(&["--sweep"], 2047)
+                .iter()
+                .all(|&(_, nonzeros)| nonzeros == 0)
+        );
+        for (name, nonzeros) in merged(&["--sweep"], 2048) {
+            let wanted = if name == "no_merge" { 0 } else { 16 };
+            assert_eq!(nonzeros, wanted, "{name}");
+        }
+        // Other limits on the command line leave it as it is, and one that names it decides.
+        assert_eq!(merged(&["--bin-limits", "few_rows=0"], 2047)[0].1, 0);
+        for (name, nonzeros) in merged(&["--sweep", "--bin-limits", "merge_nonzeros=9"], 2047) {
+            let wanted = if name == "no_merge" { 0 } else { 9 };
+            assert_eq!(nonzeros, wanted, "{name}");
+        }
+    }
 }

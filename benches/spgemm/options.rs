@@ -114,7 +114,7 @@ impl Options {
         cases.into_iter().map(Input::Case).chain(files).collect()
     }
 
-    /// The default limits of the bins, with those that the options change; `None` if they change none.
+    /// `default`, the limits of a plan, with those that the options change; `None` if they change none.
     ///
     /// # Errors
     ///

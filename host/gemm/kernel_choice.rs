@@ -14,8 +14,8 @@ const WIDE: usize = 65;
 /// Maximum number of 16-bit elements in a row of X that is copied in small pieces.
 const LONG_ROW: usize = 128;
 
-/// The kernel that a plan runs by default: on tensor cores if they compute the type exactly enough, else `staged`, for
-/// a W in f32 that cannot be split.
+/// The kernel that a plan runs by default: `shallow` for an X of few columns; else one on tensor cores if they compute
+/// the type exactly enough; else `staged`, for a W in f32 that cannot be split.
 pub(super) fn default_kernel<T: GemmElement>(
     device: &Device,
     w: ArrayView2<'_, T>,
@@ -79,7 +79,9 @@ fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKern
     let weights = || w.iter().map(|weight| weight.to_f64() as f32);
     let depth = w.nrows().try_into().unwrap_or(u32::MAX);
     let has_warpgroups = w.ncols() > NARROW && runs_on(GemmKernel::WarpgroupSplit, device);
-    // `warpgroup_halves` has tiles of 128 columns, `warpgroup_split` of 48, which may have far fewer surplus columns.
+    // `warpgroup_halves` has tiles of 128 columns, so it has many surplus columns for a W of 129 to 192 or 257 to 288.
+    // `warpgroup_split` then has far fewer, and is taken even if `warpgroup_halves` is exact. Its tiles have 48
+    // columns, or 64 for a W of 145 to 192.
     let is_wide = w.ncols() >= WIDE;
     let of_halves = w.ncols().next_multiple_of(128);
     let suits_halves = w.ncols() <= 128 || 4 * w.ncols().next_multiple_of(48) > 3 * of_halves;

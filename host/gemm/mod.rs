@@ -187,6 +187,11 @@ impl<T: GemmElement> Gemm<T> {
     /// - y: a multiple of the greatest power of two, up to 16 bytes, that divides the columns of y; any by the kernels
     ///   `staged`, `shallow` and `fragments`.
     ///
+    /// `warpgroup_fragments` and `warpgroup_split` may read up to 16 bytes of a gap between rows of x, and do not use
+    /// them: if rows do not start at multiples of 16 bytes, or have an odd number of 16-bit elements. Initialise these
+    /// gaps, since the emulator reports a read of memory that nobody has written. No kernel reads before the first row
+    /// of x or after its last one, or writes gaps of y.
+    ///
     /// [`DenseView`]: crate::DenseView
     /// [`DenseViewMut`]: crate::DenseViewMut
     ///

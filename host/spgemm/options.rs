@@ -75,8 +75,10 @@ impl SpgemmOptions {
         optional {}
     }
 
-    /// The limits of the bins, which decide the kernel of each row, for an A of so many rows.
-    pub(super) fn bin_limits<T: SpgemmElement>(&self, device: &Device, rows: u32) -> BinLimits {
+    /// The limits of the bins, which decide the kernel of each row, for an A of so many rows. Benches that change one
+    /// limit start from these.
+    #[doc(hidden)]
+    pub fn bin_limits<T: SpgemmElement>(&self, device: &Device, rows: u32) -> BinLimits {
         let properties = device.properties();
         let shared_bytes = properties.max_shared_bytes_per_block;
         let default = BinLimits::new(shared_bytes, size_of::<T>() as u32);

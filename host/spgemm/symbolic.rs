@@ -294,7 +294,8 @@ impl<'a> Phase<'a> {
         unsafe { sorted.launch_columns(fork, &self.lists, bin::SORT, &self.bin_limits) }
     }
 
-    /// As [`launch_sorted_rows`](Self::launch_sorted_rows), with values; `values` has an element for each staged column.
+    /// As [`launch_sorted_rows`](Self::launch_sorted_rows), with values; `values` has an element for each staged
+    /// column.
     pub fn launch_sorted_products<T: SpgemmElement>(
         &mut self,
         fork: &Fork<'_>,

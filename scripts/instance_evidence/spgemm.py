@@ -22,7 +22,7 @@ TIMES = {
 REASONS = {
     "spgemm_*_f64": "f64: the only instance for the type",
     "spgemm_sort_products_f64_*": "f64: the sizes of f32, which are measured",
-    "spgemm_merge_*": "near rows of few nonzeros of A, which none of these matrices has: docs/notes/spgemm.md has times",
+    "spgemm_merge_*": "near rows of few nonzeros of A, few in these matrices: docs/notes/spgemm.md has times of grids",
     # A step of every product.
     "spgemm_row_extents": "a step of every product: where the rows of B begin and end, and their columns",
     "spgemm_row_work": "a step of every product: the products and the symbolic bin of each row",

@@ -13,6 +13,12 @@ const GPU_ROWS: usize = 700;
 /// Rows of X on the emulator, which takes seconds for each hundred rows.
 const EMULATOR_ROWS: usize = 140;
 
+/// Rows and columns of a W for which `shallow` takes tiles of 8 rows of f32, its fewest.
+const LEAST_TILES: (usize, usize) = (32, 512);
+
+/// Rows of X for each multiprocessor with which some blocks of `shallow` take two such tiles: it launches 8 blocks.
+const ROWS_OF_TWO_TILES: usize = 80;
+
 /// Rows and columns of W: for each tile a product that takes it.
 const SHAPES: [(usize, usize); 13] = [
     (16, 16),
@@ -41,7 +47,38 @@ fn every_entry_point_runs() {
         every_instance::<f64>(device, &log);
         every_instance::<f16>(device, &log);
         every_instance::<bf16>(device, &log);
+        blocks_of_shallow_use_their_shared_memory_again(device);
     });
+}
+
+/// At least 10,000 rows on a GPU of 128 multiprocessors, and a few hundred on the emulator.
+fn blocks_of_shallow_use_their_shared_memory_again(device: &Device) {
+    let multiprocessors = device.properties().multiprocessors as usize;
+    let rows = if device.is_emulator() {
+        ROWS_OF_TWO_TILES * multiprocessors.min(4)
+    } else {
+        ROWS_OF_TWO_TILES * multiprocessors
+    };
+    let (depth, cols) = LEAST_TILES;
+    let x = generate::dense::<f32>(rows, depth, 1).unwrap();
+    let w = generate::dense::<f32>(depth, cols, 2).unwrap();
+    let options = GemmOptions::new().tuning(GemmTuning::new().kernel(GemmKernel::Shallow));
+    let gemm = Gemm::plan(device, w.view(), None, options).unwrap();
+    let blocks = gemm.launch_config(rows).unwrap().unwrap().grid.y as usize;
+    assert!(
+        blocks == 8 * multiprocessors || device.is_emulator(),
+        "{blocks}"
+    );
+    let y = gemm.multiply(x.view()).unwrap();
+    let arithmetic = Arithmetic::of::<f32>();
+    let checked = verify_gemm(
+        x.view(),
+        w.view(),
+        DenseEpilogue::new(),
+        arithmetic,
+        y.view(),
+    );
+    assert!(checked.ok(), "{gemm}: {checked}");
 }
 
 /// Runs each kernel in the shapes that lead to an instance which has not run.

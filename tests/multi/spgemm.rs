@@ -1,8 +1,10 @@
 //! SpGEMM over several devices against the reference, and bit by bit against one device.
 
 use crate::device_sets;
+use std::num::NonZeroUsize;
+use warprow::device::EmulatorOptions;
 use warprow::multi::{
-    Distribution, DivisionOptions, MultiSpgemmOptions, OperandRows, RowCuts, Spgemm,
+    Devices, Distribution, DivisionOptions, MultiSpgemmOptions, OperandRows, RowCuts, Spgemm,
 };
 use warprow::reference::verify_spgemm;
 use warprow::spgemm::spgemm;
@@ -33,7 +35,7 @@ fn operands() -> Vec<(&'static str, CsrMatrix<f32>, CsrMatrix<f32>)> {
 }
 
 fn product(
-    devices: &warprow::multi::Devices,
+    devices: &Devices,
     (a, b): (&CsrMatrix<f32>, &CsrMatrix<f32>),
     options: MultiSpgemmOptions,
 ) -> (CsrMatrix<f32>, u64, String) {
@@ -91,6 +93,47 @@ fn deterministic_products_have_the_bits_of_one_device() {
             let bits = |c: &CsrMatrix<f32>| Vec::from_iter(c.data().iter().map(|v| v.to_bits()));
             assert_eq!(bits(&c), bits(&wanted), "{name}: {what}");
         }
+    }
+}
+
+#[test]
+fn devices_merge_the_rows_of_large_parts_and_give_the_bits_of_one_device() {
+    // Parts of 2,100 rows, more than threads can be resident on a device of one multiprocessor.
+    let rows = 6300_u32;
+    let near = |row: u32| row.saturating_sub(1)..(row + 2).min(rows);
+    let mut indptr = vec![0];
+    indptr.extend((0..rows).scan(0, |end, row| {
+        *end += near(row).len() as u32;
+        Some(*end)
+    }));
+    let indices: Vec<u32> = (0..rows).flat_map(near).collect();
+    let values = (0..indices.len()).map(|k| 1.0 / (1.0 + (k % 11) as f32) - 0.3);
+    let shape = (rows as usize, rows as usize);
+    let a = CsrMatrix::new(shape, indptr, indices, values.collect());
+    let one = NonZeroUsize::new(1);
+    let devices = |count| {
+        let options = EmulatorOptions::new().workers(one);
+        Devices::emulators(NonZeroUsize::new(count).unwrap(), options).unwrap()
+    };
+    let deterministic = SpgemmOptions::new().deterministic(true);
+    let bits = |c: &CsrMatrix<f32>| Vec::from_iter(c.data().iter().map(|v| v.to_bits()));
+    let wanted = spgemm(devices(1).first(), a.view(), a.view(), deterministic);
+    let wanted = wanted.unwrap().c;
+    for count in [2, 3] {
+        let devices = devices(count);
+        let log = devices.first().log_launches();
+        let options = MultiSpgemmOptions::new().spgemm(deterministic);
+        let (c, _, what) = product(&devices, (&a, &a), options);
+        let launches = log.launches();
+        assert!(
+            launches.contains_key("spgemm_merge_products_f32_8"),
+            "{launches:?}"
+        );
+        assert_eq!(
+            (c.indptr(), c.indices()),
+            (wanted.indptr(), wanted.indices())
+        );
+        assert_eq!(bits(&c), bits(&wanted), "{what}");
     }
 }
 

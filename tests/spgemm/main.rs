@@ -4,7 +4,9 @@
 mod any;
 mod bounds;
 mod ladder;
+mod limits;
 mod merged;
+mod merged_by_default;
 mod phases;
 mod products;
 mod runs;

@@ -33,7 +33,7 @@ impl RowLists {
     }
 }
 
-/// The arguments of the kernels, without the rows.
+/// The arguments of the kernels that find columns, without the rows.
 #[derive(Clone, Copy)]
 pub struct MergedRows {
     pub operands: OperandPatterns,
@@ -41,7 +41,15 @@ pub struct MergedRows {
     pub starts: Global<u32>,
     /// The columns of the entries; address 0 if they are not wanted.
     pub columns: GlobalMut<u32>,
-    /// The mean number of entries of a row, if it is known.
+}
+
+/// The arguments of the kernels that find values, without the rows.
+#[derive(Clone, Copy)]
+pub struct MergedProducts<T> {
+    pub rows: MergedRows,
+    pub factors: Factors<T>,
+    pub values: GlobalMut<T>,
+    /// The mean number of entries of a row.
     pub mean_entries: u32,
 }
 
@@ -65,8 +73,9 @@ impl MergedRows {
             merge_rows::merge_rows::<8>(),
             merge_rows::merge_rows::<16>(),
         ];
+        // Without values, the number of entries does not matter.
+        let steps = merge_rows::steps(0, false);
         for (items, size) in lists.merged(first, bin_limits) {
-            let steps = merge_rows::steps(self.mean_entries, false);
             let config = merge_rows::launch(items.count, steps, 0);
             let arguments = (
                 self.operands,
@@ -82,37 +91,36 @@ impl MergedRows {
         }
         Ok(())
     }
+}
 
-    /// Launches the kernels that find the values, and the columns if they are wanted.
+impl<T: SpgemmElement> MergedProducts<T> {
+    /// Launches the kernels that find the values of a phase's merged rows, and the columns if they are wanted; `first`
+    /// is the first of their bins.
     ///
     /// # Safety
     ///
-    /// As for [`launch_columns`](Self::launch_columns); there is as much room for values.
-    pub unsafe fn launch_products<T: SpgemmElement>(
+    /// As for [`MergedRows::launch_columns`]; there is as much room for values.
+    pub unsafe fn launch(
         self,
         fork: &Fork<'_>,
         lists: &RowLists,
         first: u32,
         bin_limits: &BinLimits,
-        factors: Factors<T>,
-        values: GlobalMut<T>,
     ) -> Result<(), OperandError> {
-        let steps = merge_rows::steps(self.mean_entries, self.columns.address() != 0);
+        let MergedRows {
+            operands,
+            starts,
+            columns,
+        } = self.rows;
+        let steps = merge_rows::steps(self.mean_entries, columns.address() != 0);
         let handles = [
             merge_rows::merge_products::<T, 8>(),
             merge_rows::merge_products::<T, 16>(),
         ];
         for (items, size) in lists.merged(first, bin_limits) {
             let config = merge_rows::launch(items.count, steps, size_of::<T>() as u32);
-            let arguments = (
-                self.operands,
-                factors,
-                items,
-                steps,
-                self.starts,
-                self.columns,
-                values,
-            );
+            let (factors, values) = (self.factors, self.values);
+            let arguments = (operands, factors, items, steps, starts, columns, values);
             // SAFETY: `merged` launches a row for at least as many nonzeros as its bin has; the caller guarantees the
             // rest.
             unsafe { fork.launch(&handles[size], config, arguments)? };

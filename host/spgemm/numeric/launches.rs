@@ -2,7 +2,7 @@
 
 use crate::device::Fork;
 use crate::operand::OperandError;
-use crate::spgemm::analysis::merged_rows::MergedRows;
+use crate::spgemm::analysis::merged_rows::{MergedProducts, MergedRows};
 use crate::spgemm::analysis::row_lists::RowLists;
 use crate::spgemm::analysis::sorted_rows::SortedRows;
 use crate::spgemm::options::SpgemmElement;
@@ -244,10 +244,14 @@ impl<T: SpgemmElement> Launches<'_, T> {
                 )?;
             }
         }
-        let merged = MergedRows {
-            operands: self.operands,
-            starts: self.c.row_ptr,
-            columns: self.c.col_idx,
+        let merged = MergedProducts {
+            rows: MergedRows {
+                operands: self.operands,
+                starts: self.c.row_ptr,
+                columns: self.c.col_idx,
+            },
+            factors: self.factors,
+            values: self.values,
             mean_entries: (self.entries / self.operands.a.rows.max(1) as usize) as u32,
         };
         let sorted = SortedRows {
@@ -260,7 +264,7 @@ impl<T: SpgemmElement> Launches<'_, T> {
         let (fork, lists, limits) = (self.fork, self.lists, self.bin_limits);
         // SAFETY: the lists are of this product's rows, whose entries go where C has them; their number is known.
         unsafe {
-            merged.launch_products(fork, lists, bin::MERGE, limits, self.factors, self.values)?;
+            merged.launch(fork, lists, bin::MERGE, limits)?;
             sorted.launch_products(fork, lists, bin::SORT, limits, self.factors, self.values)?;
             // The bin has rows of one nonzero of A.
             self.launch_bins(

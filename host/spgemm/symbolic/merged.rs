@@ -20,7 +20,6 @@ impl Phase<'_> {
             operands: self.operands(),
             starts: self.starts.read_only(),
             columns: GlobalMut::from_address(0),
-            mean_entries: 0,
         };
         let (lists, limits) = (&self.lists, &self.bin_limits);
         // SAFETY: the lists are of this product's rows, each of which has a number.
@@ -37,7 +36,6 @@ impl Phase<'_> {
             operands: self.operands(),
             starts: self.row_ptr.read_only(),
             columns: col_idx.mutable(),
-            mean_entries: 0,
         };
         let (lists, limits, counted) = (&self.lists, &self.bin_limits, GlobalMut::from_address(0));
         // SAFETY: the lists are of this product's rows, and `col_idx` has room for each from its row pointer on.

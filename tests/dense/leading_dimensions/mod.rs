@@ -2,9 +2,12 @@
 //! elements around Y stay as they were.
 
 mod errors;
+mod gaps;
 mod gemm;
 mod others;
 mod spmm;
+
+pub use gemm::multiply_with_gaps;
 
 use ndarray::{Array2, ArrayView2};
 use warprow::device::Device;
