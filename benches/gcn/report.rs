@@ -11,7 +11,8 @@ const OURS: &str = "warprow";
 /// A result: of one operator, or of the whole network.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// `gemm`, `spmm`, `aggregate`, `activate`, `log_softmax`; `network`; or `launches`, the network launched operator by operator.
+    /// `gemm`, `spmm`, `aggregate`, `activate`, `log_softmax`; `network`; or `launches`, the network launched operator
+    /// by operator.
     pub operator: String,
     /// The layer, from 1; 0 for the whole.
     pub layer: usize,

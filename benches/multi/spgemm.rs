@@ -1,4 +1,5 @@
-//! SpGEMM: graphs times themselves. The plan uploads to each device the rows of B that it needs, so no exchange follows.
+//! SpGEMM: graphs times themselves. The plan uploads to each device the rows of B that it needs, so no exchange
+//! follows.
 
 use super::clock::Clock;
 use super::graphs;

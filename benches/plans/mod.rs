@@ -8,8 +8,8 @@
 //! `matrices.rs` lists the matrices, and which of them `scripts/fit-spmm-plan` may fit to. For each there is a line
 //! with its statistics, and for each number of features a line with the times of the plan's own choices, predicted and
 //! measured, and of each candidate: kernels, orders, lanes, blocks of columns, sizes of tasks, tasks joined. With
-//! `--once` there is instead a line with the times of planning and one run, and of cuSPARSE's preprocessing and one run.
-//! Elements are f32. Products are not verified here; the bench `spmm` does that.
+//! `--once` there is instead a line with the times of planning and one run, and of cuSPARSE's preprocessing and one
+//! run. Elements are f32. Products are not verified here; the bench `spmm` does that.
 
 mod candidates;
 mod matrices;

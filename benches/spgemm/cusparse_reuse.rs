@@ -207,8 +207,8 @@ impl<T: CusparseElement> Structure<'_, T> {
     /// What cuSPARSE answers.
     pub fn compute(&mut self) -> Result<(), Error> {
         let (alpha, beta) = (T::ONE, T::ZERO);
-        // SAFETY: the descriptors are alive, as are the buffers and C, which are this structure's, and A and B, which it
-        // borrows; the scalars are on the host (the handle's default).
+        // SAFETY: the descriptors are alive, as are the buffers and C, which are this structure's, and A and B, which
+        // it borrows; the scalars are on the host (the handle's default).
         let status = unsafe {
             (self.cusparse.functions.compute)(
                 self.cusparse.handle(),

@@ -1,4 +1,5 @@
-//! SpMM against cuSPARSE, in one process, on generated graphs of the sizes of well-known ones, and on matrices of files.
+//! SpMM against cuSPARSE, in one process, on generated graphs of the sizes of well-known ones, and on matrices of
+//! files.
 //!
 //! ```text
 //! cargo bench -p warprow-benches --bench spmm                    # some graphs; on the emulator a small one

@@ -114,8 +114,8 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
             .map_or(self.a.rows(), |sample| sample.a.rows())
     }
 
-    /// Fetches `y` and compares it with `A x`, where x is the same in all calls: the sample of rows, if there is one, and
-    /// if wanted `all_rows` by their sums. The row of the worst entry is one of A.
+    /// Fetches `y` and compares it with `A x`, where x is the same in all calls: the sample of rows, if there is one,
+    /// and if wanted `all_rows` by their sums. The row of the worst entry is one of A.
     ///
     /// # Errors
     ///

@@ -10,8 +10,8 @@ use crate::triplets::{self, Triplet};
 /// A layer's weights, a row for each input feature, and its bias.
 pub type LayerView<'a, T> = (ArrayView2<'a, T>, Option<ArrayView1<'a, T>>);
 
-/// The network of [`Gcn`](crate::gcn::Gcn) before its LogSoftmax: a row for each node, a column for each class. Row i of
-/// `graph` holds the in-neighbours of node i.
+/// The network of [`Gcn`](crate::gcn::Gcn) before its LogSoftmax: a row for each node, a column for each class. Row i
+/// of `graph` holds the in-neighbours of node i.
 ///
 /// # Panics
 ///

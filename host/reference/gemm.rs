@@ -133,8 +133,8 @@ pub fn gemm<T: Scalar>(
 ///   normal number of `T`;
 /// - gamma and lambda are those of [`verify_spmm`](super::verify_spmm).
 ///
-/// ReLU increases no error. Where the reference is finite, NaN fails, and infinity fails unless a number within B rounds
-/// to it. Where the reference is NaN or infinite, the result must be the same.
+/// ReLU increases no error. Where the reference is finite, NaN fails, and infinity fails unless a number within B
+/// rounds to it. Where the reference is NaN or infinite, the result must be the same.
 ///
 /// # Panics
 ///

@@ -56,8 +56,8 @@ fn rows_of_every_number_of_products_around_a_table_are_exact() {
 
 #[test]
 fn wide_rows_with_full_words_single_bits_and_gaps_are_exact() {
-    // Rows of 720 to 5000 products in 70,000 columns: runs of neighbours, the first bits of words, and columns anywhere.
-    // A ninth of the rows of B is empty, and the last row of C has columns at both ends alone.
+    // Rows of 720 to 5000 products in 70,000 columns: runs of neighbours, the first bits of words, and columns
+    // anywhere. A ninth of the rows of B is empty, and the last row of C has columns at both ends alone.
     let b: Vec<Vec<u32>> = (0..300_u32)
         .map(|k| {
             let columns = (0..30).map(|j| match j {

@@ -14,8 +14,8 @@ impl Cuda {
     ///
     /// # Safety
     ///
-    /// The bytes at `to` lie inside one allocation of this device, those at `from` inside one of `source`. Whoever frees
-    /// or reuses either memory does so in the order of its queue.
+    /// The bytes at `to` lie inside one allocation of this device, those at `from` inside one of `source`. Whoever
+    /// frees or reuses either memory does so in the order of its queue.
     pub unsafe fn copy_from(
         &self,
         queue: &CudaQueue,

@@ -83,8 +83,8 @@ impl CudaQueue {
         marked
     }
 
-    /// Lends the stream once more, which `owner` keeps alive from now on. After the last handle was given back it may be
-    /// another stream that has got the driver's handle: so it waits for the former one's work.
+    /// Lends the stream once more, which `owner` keeps alive from now on. After the last handle was given back it may
+    /// be another stream that has got the driver's handle: so it waits for the former one's work.
     pub fn lend_again(&self, owner: Box<dyn Any + Send + Sync>) -> Result<(), DriverError> {
         let mut mark = self.mark();
         if mark.lent == 0

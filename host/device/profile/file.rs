@@ -83,8 +83,8 @@ impl DeviceProfile {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is no JSON, lacks a field or has one that is unknown, or a number is 0 or too large. The
-    /// error names the file, the line and the field.
+    /// The file cannot be read, is no JSON, lacks a field or has one that is unknown, or a number is 0 or too large.
+    /// The error names the file, the line and the field.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| ProfileError {

@@ -39,7 +39,8 @@ impl Device {
 
     /// The CUDA stream (a `CUstream`, which is also a `cudaStream_t`) of this thread's work on the device, for a
     /// library that launches its own kernels; `None` on the emulator. It is the device's own stream, or inside a
-    /// [`Stream::scope`](crate::device::Stream::scope) that stream. The device's context is current on the calling thread afterwards.
+    /// [`Stream::scope`](crate::device::Stream::scope) that stream. The device's context is current on the calling
+    /// thread afterwards.
     ///
     /// The device's own stream lives as long as the device's last clone or buffer. The library uses buffers whose
     /// pointers were taken on the same thread and stream; then the stream has waited for all other streams that use

@@ -47,9 +47,8 @@ pub(crate) fn shared_bytes<T>(classes: u32, lanes: u32) -> u64 {
 ///
 /// # Safety
 ///
-/// `x` and `y` are m x n and packed, do not overlap, and are aligned to 16 bytes. n is at least 1. The bias, if there is
-/// one, has n elements. The launch is that of
-/// [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
+/// `x` and `y` are m x n and packed, do not overlap, and are aligned to 16 bytes. n is at least 1. The bias, if there
+/// is one, has n elements. The launch is that of [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
 #[kernel(name = "log_softmax_staged", T = [f32, f16, bf16], LANES = [1]; T = [f64], LANES = [8])]
 pub unsafe fn staged<T: SoftmaxElement, const LANES: u32>(
     x: Dense<T>,

@@ -19,7 +19,8 @@ use warprow_kernels_matrix::{Dense, DenseMut};
 ///
 /// # Safety
 ///
-/// `x` and `y` are m x n and do not overlap. n is at least 1. The bias, if there is one, has n elements. The launch is that of [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
+/// `x` and `y` are m x n and do not overlap. n is at least 1. The bias, if there is one, has n elements. The launch is
+/// that of [`SoftmaxKernel::launch`](crate::SoftmaxKernel::launch).
 #[kernel(name = "log_softmax_streamed", T = [f32, f64, f16, bf16])]
 pub unsafe fn streamed<T: SoftmaxElement>(x: Dense<T>, y: DenseMut<T>, bias: Bias<T>) {
     let (rows, classes) = (x.rows, x.cols);

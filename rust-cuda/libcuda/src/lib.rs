@@ -12,8 +12,8 @@
 //! 5. A code that `cust` does not know becomes `CUDA_ERROR_UNKNOWN` (999), and [`last_error`] has the driver's.
 //!
 //! A program must use this crate for the linker to include the stubs; a call of [`load`] suffices. The build script of
-//! `cust` fails without a CUDA toolkit, unless `CUDA_LIBRARY_PATH` names a folder with a folder `lib64`, such as `/usr`.
-//! The crate is empty on systems other than Linux.
+//! `cust` fails without a CUDA toolkit, unless `CUDA_LIBRARY_PATH` names a folder with a folder `lib64`, such as
+//! `/usr`. The crate is empty on systems other than Linux.
 
 #![cfg(target_os = "linux")]
 

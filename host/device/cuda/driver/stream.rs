@@ -73,7 +73,8 @@ impl Stream {
         self.owners.is_some()
     }
 
-    /// Adds what keeps a stream of someone else alive. The former owners are dropped, unless handles of theirs are left.
+    /// Adds what keeps a stream of someone else alive. The former owners are dropped, unless handles of theirs are
+    /// left.
     pub fn add_owner(&self, new: Box<dyn Any + Send + Sync>, has_handles: bool) {
         let Some(owners) = &self.owners else {
             return;

@@ -319,8 +319,8 @@ unsafe fn join<T: Operand>(
     parts: WarpParts<T::Sum>,
     (task, feature): (u32, u32),
 ) -> bool {
-    // SAFETY: the tasks have starts, and a nonzero has a mark; the parts are this task's, and the row of a warp in which
-    // one begins is the last of these.
+    // SAFETY: the tasks have starts, and a nonzero has a mark; the parts are this task's, and the row of a warp in
+    // which one begins is the last of these.
     unsafe {
         let nonzeros = items.start.load(items.marks.tasks as usize);
         // Whether a nonzero continues a row that began before it.

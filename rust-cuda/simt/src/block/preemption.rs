@@ -8,8 +8,8 @@ use crate::threads::order::Random;
 
 /// Before an atomic operation, a thread is preempted once in this number of times.
 const EVERY: u32 = 2;
-/// Maximum number of preemptions in a block. Threads that wait for others in a loop must come to the end of their turns,
-/// and each thread that is preempted keeps a stack.
+/// Maximum number of preemptions in a block. Threads that wait for others in a loop must come to the end of their
+/// turns, and each thread that is preempted keeps a stack.
 const MOST: u32 = 16;
 
 /// What a thread that is preempted makes way for.

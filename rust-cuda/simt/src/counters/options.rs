@@ -7,15 +7,15 @@ pub const MAX_TRACES: usize = 8;
 
 /// What an emulator counts besides the totals, the lines and the blocks of a launch.
 ///
-/// With all checks, a counted launch takes 1.5 to 1.9 times as long as one that is not counted, and 2.3 times where lanes
-/// diverge and their accesses are scattered. The bench `shuffle` of this crate measures it.
+/// With all checks, a counted launch takes 1.5 to 1.9 times as long as one that is not counted, and 2.3 times where
+/// lanes diverge and their accesses are scattered. The bench `shuffle` of this crate measures it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterOptions {
     /// The warps whose requests are kept. A warp that the launch does not have is left out.
     pub traces: [Option<TracedWarp>; MAX_TRACES],
-    /// The GPU whose caches are modelled; `None`: no model. It takes as long as counting, and several times as long where
-    /// a launch has many scattered accesses.
+    /// The GPU whose caches are modelled; `None`: no model. It takes as long as counting, and several times as long
+    /// where a launch has many scattered accesses.
     pub hardware: Option<Hardware>,
     /// An address in the buffer whose elements are the work of a launch, such as the column indices of a sparse
     /// matrix. [`BlockWork::elements`](super::BlockWork::elements) counts those that a block loads.

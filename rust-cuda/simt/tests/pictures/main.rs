@@ -1,7 +1,7 @@
 //! Pictures of small kernels are those that were looked at: the files beside this one.
 //!
-//! `SIMT_UPDATE_PICTURES=1 cargo test -p warprow-simt --test pictures` replaces the files. Look at each that changes, in
-//! a light and in a dark theme.
+//! `SIMT_UPDATE_PICTURES=1 cargo test -p warprow-simt --test pictures` replaces the files. Look at each that changes,
+//! in a light and in a dark theme.
 
 mod kernels;
 

@@ -124,8 +124,8 @@ impl<'a, T: Operand, R: Reducer, const WIDTH: usize> Walk<'a, T, R, WIDTH> {
         }
     }
 
-    /// Marks the nonzeros of the chunk with which a row begins. `row_end` is the end of the row that many after `row` as
-    /// the lane's number says.
+    /// Marks the nonzeros of the chunk with which a row begins. `row_end` is the end of the row that many after `row`
+    /// as the lane's number says.
     #[inline(always)]
     unsafe fn mark_heads(&self, chunk: Chunk, mut row_end: u32) {
         // SAFETY: the marks are of this chunk.
