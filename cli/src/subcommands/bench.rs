@@ -30,7 +30,12 @@ pub struct Options {
     input: InputOptions,
 
     /// Columns of the dense matrix X
-    #[arg(long, value_name = "N,N,..", value_delimiter = ',', default_value = "32,128")]
+    #[arg(
+        long,
+        value_name = "N,N,..",
+        value_delimiter = ',',
+        default_value = "32,128"
+    )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     features: Vec<u32>,
 

@@ -36,7 +36,12 @@ pub struct Options {
     weights: Option<PathBuf>,
 
     /// The network of random weights: features per node, hidden features, classes
-    #[arg(long, value_name = "N,N,..", value_delimiter = ',', default_value = "32,16,16")]
+    #[arg(
+        long,
+        value_name = "N,N,..",
+        value_delimiter = ',',
+        default_value = "32,16,16"
+    )]
     #[arg(conflicts_with = "weights")]
     widths: Vec<usize>,
 

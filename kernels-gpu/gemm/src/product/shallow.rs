@@ -2,8 +2,8 @@
 //!
 //! A block computes tiles of whole rows in turn. It copies a tile of X to shared memory, transposed and in the type of
 //! sums; W is there already. A thread multiplies four rows with four columns: for each column of X it loads four
-//! elements of X and four of W, 16 bytes each, for 16 products. The tile of Y is gathered in shared memory. Rows of a
-//! tile are one range of X, and one of Y: so both are accessed without gaps, whatever the columns are.
+//! elements of X and four of W, 16 bytes each, for 16 products. The tile of Y is gathered in shared memory. If X is
+//! packed, the rows of a tile are one range of X. If Y is packed and has one tile of columns, they are one range of Y.
 //!
 //! ```text
 //! X in memory: rows of 3        in shared memory               W, 6 columns in two groups of four
@@ -12,10 +12,10 @@
 //!                               x02 x12 x22 x32 | x42 ..       w20 w21 w22 w23 | w24 w25  0  0
 //! ```
 //!
-//! In f64 threads read X and write Y themselves (`shallow/rows.rs`).
+//! In f64 only W is in shared memory: threads read X and write Y themselves (`shallow/rows.rs`).
 //!
-//! Changes from `staged`: no chunk of X is padded to 64 bytes, no barrier separates chunks, and Y is written in vectors
-//! whatever its columns are.
+//! Changes from `staged`: no chunk of X is padded to 64 bytes, no barrier separates chunks, and one range of Y is
+//! written in vectors, whatever its columns are.
 //!
 //! When to use it: for few columns of X, where tensor cores would multiply zeros.
 
@@ -70,8 +70,8 @@ const FEW_BLOCKS: u32 = 8;
 pub struct Shallow;
 
 impl Rung for Shallow {
-    const SUMMARY: &'static str =
-        "few columns of X: X and Y through shared memory, a thread has four rows and four columns";
+    const SUMMARY: &'static str = "few columns of X: a thread has four rows and up to four columns; \
+        X and Y through shared memory, but not in f64";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::Staged);
     const STRIDES: Strides = Strides::Any;
 
@@ -167,7 +167,8 @@ impl Tile {
     }
 }
 
-/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a thread computes four rows and four columns at a time.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a thread computes four rows and four columns at a time. In f64 with
+/// fewer than 64 columns, it computes one or two.
 ///
 /// # Safety
 ///
@@ -189,8 +190,8 @@ pub unsafe fn shallow<T: Operand>(x: Dense<T>, w: Dense<T>, y: DenseMut<T>, epil
     let of_x = weights.offset_bytes(tile.w_bytes::<T>());
     let of_y = of_x.offset_bytes(tile.x_bytes::<T>()).cast::<T>();
     // SAFETY: the launch has shared memory for the tiles of W, X and Y. A barrier separates the copies of W and X from
-    // the products, and those from the copies to Y. X is copied again after the products are gathered; they are gathered
-    // again after the barrier that follows the copies to Y.
+    // the products, and those from the copies to Y. X is copied again after the products are gathered; they are
+    // gathered again after the barrier that follows the copies to Y.
     unsafe {
         copy_weights(&w, first_column, tile, weights);
         let mut number = thread::block_idx_y();
@@ -292,8 +293,8 @@ unsafe fn copy_x<T: Operand>(
 ///
 /// # Safety
 ///
-/// The tiles are copied. `to` has room for the tile of Y. The bias, if there is one, has the columns from `first_column`
-/// on. All threads call it.
+/// The tiles are copied. `to` has room for the tile of Y. The bias, if there is one, has the columns from
+/// `first_column` on. All threads call it.
 #[inline(always)]
 unsafe fn multiply<T: Operand>(
     tile: Tile,

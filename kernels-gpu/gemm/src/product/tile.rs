@@ -54,7 +54,8 @@ pub(crate) struct TileLayout {
     /// Bytes of each row of X in a stage, 64 or 128.
     pub chunk: u32,
     /// Whether rows of X may start at any element. A stage then holds the aligned 16-byte pieces that cover a row's
-    /// chunk, one more than for aligned rows, and lanes load single words.
+    /// chunk, one more than for aligned rows, and lanes load single words. The first piece may begin in the gap before
+    /// the row, so gaps must be initialised.
     pub unaligned: bool,
     /// Whether W is copied to shared memory chunk by chunk, together with X. Else the tile's columns of W stay in
     /// shared memory as a whole (they are *resident*).
@@ -197,8 +198,8 @@ impl TileLayout {
     }
 
     /// The offset in a stage of a lane's strip of row `lane / 4`. In an unaligned tile it is the offset of the word in
-    /// which the strip begins; the next words follow at distances of 16 bytes. `stride_bytes` is the distance of rows of
-    /// X, modulo 2^32.
+    /// which the strip begins; the next words follow at distances of 16 bytes. `stride_bytes` is the distance of rows
+    /// of X, modulo 2^32.
     #[inline(always)]
     pub fn strip_offset(self, stride_bytes: u32, lane: u32) -> u32 {
         if self.unaligned {

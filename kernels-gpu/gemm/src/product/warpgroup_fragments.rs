@@ -11,7 +11,8 @@
 //! Of rows of an odd number of elements, every other one starts in the middle of a word: lanes shift words by half of
 //! their bits.
 //!
-//! When to use it: for 17 to 48 columns, from 65 on, and for rows of an odd number of elements. sm_90a is compute capability 9.0 and no other.
+//! When to use it: for 17 to 48 columns, from 65 on, and for rows of an odd number of elements, up to 1024. sm_90a is
+//! compute capability 9.0 and no other.
 
 use crate::product::tile::TileLayout;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -13,7 +13,8 @@
 //! it. So W may have no zero, no element below 2^-22 of its greatest, and only elements from 2^-24 to 2^5
 //! ([`split_is_exact`]).
 //!
-//! When to use it: for f32 and more than 64 columns. sm_90a is compute capability 9.0 and no other.
+//! When to use it: for f32 and more than 64 columns, except 129 to 192 and 257 to 288. With these, `warpgroup_split`
+//! has fewer surplus columns. sm_90a is compute capability 9.0 and no other.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::split_fragments;

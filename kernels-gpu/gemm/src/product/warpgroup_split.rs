@@ -12,7 +12,8 @@
 //!   of the nine products are added, from the least on. The other three are at most 2^-23 of a term.
 //! - The products of 32 elements, not 16, are summed from zero and then added to the sum on CUDA cores.
 //!
-//! When to use it: for f32 and more than 16 columns, unless `warpgroup_halves` is exact enough. sm_90a is compute
+//! When to use it: for f32 and 17 to 64 columns; for 129 to 192 and 257 to 288, where tiles of 128 columns have many
+//! surplus columns; for other numbers from 65 on if `warpgroup_halves` is not exact enough. sm_90a is compute
 //! capability 9.0 and no other.
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -33,7 +33,9 @@ const FEW_ROWS: u32 = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BinLimits {
-    /// Both: rows of at most this many nonzeros of A are merged; up to 16.
+    /// Both: rows of at most this many nonzeros of A are merged; up to 16. A product without limits of
+    /// its own has 0 here, and merges no row, if A has fewer rows than threads can be resident on the
+    /// device: a lane merges a row alone.
     pub merge_nonzeros: u32,
     /// Both: rows with more products than this are not merged.
     pub merge_products: u32,

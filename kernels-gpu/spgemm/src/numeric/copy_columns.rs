@@ -43,10 +43,10 @@ pub fn launch(entries: u32) -> LaunchConfig {
 ///
 /// # Safety
 ///
-/// `operands` is valid (see [`OperandPatterns`]). `row_words` is that of
-/// [`row_work`](crate::analysis::work::row_work). `staged` has each row's columns from
-/// `starts[row]` on; rows of one nonzero of A come from B, merged rows are left out. `row_ptr` has the row pointers of C,
-/// `col_idx` has room for its entries, of which there is at least one. The launch is [`launch`]'s.
+/// `operands` is valid (see [`OperandPatterns`]). `row_words` is that of [`row_work`](crate::analysis::work::row_work).
+/// `staged` has each row's columns from `starts[row]` on; rows of one nonzero of A come from B, merged rows are left
+/// out. `row_ptr` has the row pointers of C, `col_idx` has room for its entries, of which there is at least one. The
+/// launch is [`launch`]'s.
 #[kernel(name = "spgemm_copy_columns")]
 pub unsafe fn copy_columns(
     operands: OperandPatterns,

@@ -8,13 +8,14 @@
 //! |---|---|---|
 //! | `COPY` | one nonzero of A | none: the row of B |
 //! | `RUNS` | rows of B are runs of columns, s <= 4096, p > 32 | `run_rows` |
-//! | `MERGE` | at most 16 nonzeros of A, p <= 512, near rows | `merge_rows` |
+//! | `MERGE` | at most 16 nonzeros of A, p <= 256, near rows of a large A | `merge_rows` |
 //! | `SORT` | p <= 512, s < 2^23 | `sort_rows` |
 //! | `HASH` | p <= 16384, s > 128 p | `hash_rows` |
 //! | `SPARSE_BITMAP` | p < 8192, s <= 2^19 | `bitmap_rows`, words of neighbouring columns |
 //! | `BITMAP` | the others | `bitmap_rows` |
 //!
-//! The numeric bins stand in [`numeric`].
+//! A is large if it has at least as many rows as threads can be resident on the device. The numeric
+//! bins stand in [`numeric`].
 
 /// Words that `row_work` writes for a row: products, first column, span of the columns, and a flag.
 /// The flag is 1 if all rows of B are runs of neighbouring columns, 2 if the row of A is a run too,

@@ -16,7 +16,8 @@
 //! neighbouring lanes write neighbouring entries. 16 steps write longer pieces of rows, and leave the
 //! L1 cache less memory.
 //!
-//! The symbolic phase only counts: nothing is staged. A product costs its column and value of B.
+//! The symbolic phase counts entries first, and stages nothing in device memory. Columns still go to
+//! shared memory then, where nobody reads them. A product costs its column and value of B.
 
 use crate::products::operands::{Factors, OperandPatterns, RowList};
 use cuda_std::prelude::*;

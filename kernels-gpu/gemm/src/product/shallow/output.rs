@@ -91,8 +91,8 @@ pub(super) unsafe fn gather<T: Operand>(
 ///
 /// # Safety
 ///
-/// `from` holds the rows without gaps. Y has the rows and columns, and no other block writes them. `first` is a multiple
-/// of 8. All threads call it.
+/// `from` holds the rows without gaps. Y has the rows and columns, and no other block writes them. `first` is a
+/// multiple of 8. All threads call it.
 #[inline(always)]
 pub(super) unsafe fn copy_to_y<T: Operand>(
     y: &DenseMut<T>,

@@ -1,13 +1,13 @@
 //! Writes rows of Y from shared memory, for a Y whose rows are not aligned to vectors.
 //!
-//! A warp first places eight rows of its tile in shared memory, then copies them to Y, 16 bytes a lane. [`GatheredRows`]
-//! says where an element is placed. There are two cases:
+//! A warp first places eight rows of its tile in shared memory, then copies them to Y, 16 bytes a lane.
+//! [`GatheredRows`] says where an element is placed. There are two cases:
 //!
 //! - The tile has all columns, and rows of Y have no gaps. The eight rows are one range of memory, which starts at a
 //!   multiple of 16 bytes, and they follow each other in shared memory too.
-//! - The tile has some columns, or rows of Y have gaps between them. Each row is a range of its own. In shared memory it
-//!   starts as many bytes after a sector as in Y, so both are aligned to 16 bytes at the same elements. The ends of the
-//!   range, less than 16 bytes each, are written by elements.
+//! - The tile has some columns, or rows of Y have gaps between them. Each row is a range of its own. In shared memory
+//!   it starts as many bytes after a sector as in Y, so both are aligned to 16 bytes at the same elements. The ends of
+//!   the range, less than 16 bytes each, are written by elements.
 //!
 //! ```text
 //! 47 columns of f32, the second case      16 bytes    16 bytes         16 bytes

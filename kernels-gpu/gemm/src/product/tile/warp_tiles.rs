@@ -34,7 +34,8 @@ pub struct TileShape {
     stages: u32,
     /// Maximum number of blocks for each multiprocessor.
     blocks: u32,
-    /// Whether rows of X may start at any multiple of 4 bytes: [`TileLayout::unaligned`].
+    /// Whether rows of X may start at any multiple of 4 bytes, of 16-bit elements at any multiple of 2:
+    /// [`TileLayout::unaligned`].
     pub unaligned: bool,
     /// Whether W is packed without padding: [`TileLayout::compact`].
     pub compact: bool,
@@ -66,7 +67,7 @@ warp_tiles! {
     Columns48 = TileShape::new(1, 6, 128, 4, 2);
     /// Up to 48 columns of 16-bit elements, which want a third block on each multiprocessor.
     Columns48SmallChunks = TileShape::new(1, 6, 64, 4, 3);
-    /// Up to 48 columns, rows of X at any multiple of 4 bytes.
+    /// Up to 48 columns of 16-bit elements, rows of X at any multiple of 2 bytes.
     Columns48Unaligned = TileShape::new(1, 6, 128, 4, 2).unaligned();
     /// Up to 48 columns of a W so deep that it fits into shared memory only without padding.
     Columns48Compact = TileShape::new(1, 6, 64, 4, 1).compact();
@@ -82,7 +83,7 @@ warp_tiles! {
     Columns64 = TileShape::new(1, 8, 128, 4, 2);
     /// 128 columns.
     Columns128 = TileShape::new(1, 16, 128, 4, 1);
-    /// 128 columns, rows of X at any multiple of 4 bytes.
+    /// 128 columns of 16-bit elements, rows of X at any multiple of 2 bytes.
     Columns128Unaligned = TileShape::new(1, 16, 128, 4, 1).unaligned();
     /// 128 columns of a W that is streamed.
     Columns128Streamed = TileShape::new(1, 16, 128, 4, 1).streamed();

@@ -193,8 +193,8 @@ unsafe fn store_gathered<T: Operand, S: WarpTile>(
     });
 }
 
-/// Places a lane's sums of a row in shared memory, from its first column `to` on. That column is `column` of the `width`
-/// columns of the tile; further ones are skipped.
+/// Places a lane's sums of a row in shared memory, from its first column `to` on. That column is `column` of the
+/// `width` columns of the tile; further ones are skipped.
 ///
 /// # Safety
 ///
