@@ -17,8 +17,7 @@
 //! ```
 //!
 //! Sparse matrices are `sprs` matrices with u32 indices, dense ones `ndarray` arrays, row-major. An operation has a
-//! *plan*, made once for a matrix on a device, and *runs*, many of them. They allocate nothing, except for partial sums
-//! in the first run.
+//! *plan*, made once for a matrix on a device, and many *runs*, which allocate partial sums at first and then nothing.
 //!
 //! All features but the conversions `faer` and `nalgebra-sparse` are on by default. They decide what is compiled:
 //! devices (`cuda`, `emulator`), operations (`spmm`, `spgemm`, `gemm`, `log-softmax`, `gcn`, and `multi` for several

@@ -1,6 +1,6 @@
 """The tables of few features, SpMV among them, and of small matrices: spmm_narrow.jsonl and spmm_small.jsonl."""
 
-from performance_tables.results import OURS, distinct, mean, measured, prose, table
+from performance_tables.results import OURS, distinct, mean, measured, newest, prose, table
 from performance_tables.spmm import cell, read_cases
 
 # The copy of the bytes of A, X and Y.
@@ -28,8 +28,9 @@ def ratios(folder, file, keep=lambda case: True):
     text = prose("A cell has the geometric mean over the graphs and, in brackets, the smallest ratio.")
     for element in distinct(case.element for case in cases):
         of_type = [case for case in cases if case.element == element]
-        for version in sorted({peer_of(case) for case in of_type} - {None}, reverse=True):
-            text += against([case for case in of_type if peer_of(case) == version], version)
+        compared = [case for case in of_type if case.to_cusparse() is not None]
+        for version in sorted({newest(case.results, "cusparse") for case in compared}, reverse=True):
+            text += against([case for case in compared if newest(case.results, "cusparse") == version], version)
         if any(case.ratio(MANY) for case in of_type):
             text += "\n" + prose(f"**Times as fast as the kernel `{MANY}`**, which is for many features.")
             text += "\n" + by_kind(of_type, lambda case: case.ratio(MANY))
@@ -42,12 +43,6 @@ def ratios(folder, file, keep=lambda case: True):
             f"{parts}.",
         )
     return text + "\n" + prose(measured(results, ("cusparse", "cuSPARSE"))) + f"[Results]({{folder}}/{file}).\n"
-
-
-def peer_of(case):
-    """The version of cuSPARSE that computed this product, if one did."""
-    versions = [case.results[name]["cusparse"] for name in case.cusparse()]
-    return max(versions) if versions and case.to_cusparse() is not None else None
 
 
 def against(cases, version):

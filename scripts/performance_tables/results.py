@@ -49,6 +49,11 @@ def least(case, prefix):
     return min((ms for ms in times if ms), default=None)
 
 
+def newest(case, peer):
+    """The newest version of a peer in the results of a case; none if it has none."""
+    return max((result[peer] for result in case.values() if result.get(peer)), default=None)
+
+
 def distinct(values):
     return list(dict.fromkeys(values))
 

@@ -86,7 +86,7 @@ class Case:
         return self.ratio(GIVEN)
 
     def plan_in_runs(self, plan="plan_ms", order=True):
-        """The time of planning in runs, with the search for a row order or without."""
+        """The time of planning in runs, with the search for a row order or without. `plan` is its field."""
         # In results without `upload_ms` the time of the plan includes the upload.
         ours, ms = self.ours(), self.time(OURS)
         if not ms or "upload_ms" not in ours or plan not in ours:

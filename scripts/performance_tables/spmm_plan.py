@@ -20,9 +20,9 @@ def plan(folder):
     searched = [case for case in cases if "order_ms" in case.ours()]
     others = [case for case in cases if "order_ms" not in case.ours()]
     text = prose(
-        f"Planning searches for a row order in {len(searched)} of {len(cases)} cases. The copy of A to the device is not",
-        "included. Each plan was made twice in the process. The first one takes its memory from the driver, and may load",
-        "kernels.",
+        f"Planning searches for a row order in {len(searched)} of {len(cases)} cases.",
+        "The copy of A to the device is not included. Each plan was made twice in the process.",
+        "The first one takes its memory from the driver, and may load kernels.",
     )
     rows = [
         planning("second plan, no search", others, lambda case: case.plan_in_runs()),

@@ -1,7 +1,7 @@
 """The summary: each operation against its best peer, on each GPU that has results."""
 
 from performance_tables.gcn import best
-from performance_tables.results import OURS, distinct, grouped, least, mean, median, read, table, time
+from performance_tables.results import OURS, grouped, least, mean, median, newest, read, table, time
 from performance_tables.spmm import read_cases
 
 
@@ -66,19 +66,13 @@ def summary(folder):
             found = [(ratio, case) for ratio, case in ratios(folder) if ratio]
         except FileNotFoundError:
             continue
-        versions = distinct(version(case, key) for _, case in found)
-        for of_peer in sorted(versions, reverse=True):
-            of_version = [(ratio, case) for ratio, case in found if version(case, key) == of_peer]
-            rows.append([f"[{title}](#{link})", f"{peer} {of_peer}", *figures(of_version)])
+        for version in sorted({newest(case, key) for _, case in found}, reverse=True):
+            of_version = [(ratio, case) for ratio, case in found if newest(case, key) == version]
+            rows.append([f"[{title}](#{link})", f"{peer} {version}", *figures(of_version)])
     if not rows:
         return "Not measured yet.\n"
     head = ["operation", "peer", "products", "mean", "median", "least", "slower", "measured"]
     return table(head, rows)
-
-
-def version(case, key):
-    """The peer's version in the results of a case."""
-    return max(result[key] for result in case.values() if result.get(key))
 
 
 def figures(found):
