@@ -75,6 +75,9 @@ impl Candidate {
 /// The most features that the kernel for few features takes.
 const MAX_NARROW: u32 = 16;
 
+/// The most features that `row_groups` takes.
+const MAX_GROUPED: u32 = 64;
+
 /// Elements of a row of X that a lane has at most: 8 lanes are enough for so many, and so on.
 const ELEMENTS_OF_LANE: u32 = 4;
 
@@ -95,6 +98,15 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
             .kernel(SpmmKernel::Narrow)
             .order(RowOrder::Given);
         all.push(Candidate::set(narrow));
+    }
+    if (2..=MAX_GROUPED).contains(&features) {
+        let groups = SpmmTuning::new().kernel(SpmmKernel::RowGroups);
+        for (order, lanes) in ORDERS
+            .into_iter()
+            .flat_map(|order| [8, 16, 32].map(|lanes| (order, lanes)))
+        {
+            all.push(Candidate::set(groups.order(order).lanes(lanes)));
+        }
     }
     for order in ORDERS {
         let in_step = SpmmTuning::new().kernel(SpmmKernel::InStep).order(order);

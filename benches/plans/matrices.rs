@@ -24,8 +24,8 @@ impl Set {
     pub const fn features(self) -> &'static [u32] {
         match self {
             // The kernels' instances for f32 are all among them.
-            Self::Fitting => &[16, 32, 41, 50, 64, 100, 128, 256],
-            Self::Validation => &[16, 33, 48, 96, 128, 200],
+            Self::Fitting => &[4, 8, 16, 32, 41, 50, 64, 100, 128, 256],
+            Self::Validation => &[6, 12, 16, 33, 48, 96, 128, 200],
             Self::Emulator => &[5, 32],
         }
     }
@@ -330,6 +330,42 @@ pub const MATRICES: &[Matrix] = &[
         "rmat57_other",
         90_000,
         Rmat(700_000, R57),
+    ),
+    square(
+        "rmat57_34k_500k",
+        Fitting,
+        "rmat57",
+        34_000,
+        Rmat(500_000, R57),
+    ),
+    square(
+        "power_law_20k_15",
+        Validation,
+        "power_law",
+        20_000,
+        PowerLaw(15, false),
+    ),
+    square(
+        "uniform_8k_240k",
+        Fitting,
+        "uniform",
+        7_700,
+        Uniform(240_000),
+    ),
+    square("banded_30k_14", Validation, "banded", 30_000, Banded(7, 6)),
+    square(
+        "communities_90k_900k",
+        Fitting,
+        "communities",
+        90_000,
+        Rule::Communities(900_000, (32, 1_024), false),
+    ),
+    square(
+        "rmat45_60k_400k",
+        Validation,
+        "rmat45",
+        60_000,
+        Rmat(400_000, R45),
     ),
     square(
         "uniform_40k_16m",

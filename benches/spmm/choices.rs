@@ -36,7 +36,11 @@ const TASK_SIZES: [(&str, u32); 4] = [
 const JOINED: [(&str, bool); 2] = [("tasks_joined", true), ("tasks_single", false)];
 
 /// The kernels that a plan chooses between.
-const KERNELS: [SpmmKernel; 2] = [SpmmKernel::Vector, SpmmKernel::InStep];
+const KERNELS: [SpmmKernel; 3] = [
+    SpmmKernel::Vector,
+    SpmmKernel::InStep,
+    SpmmKernel::RowGroups,
+];
 
 /// The orders of the rows that a plan chooses between.
 const ORDERS: [RowOrder; 2] = [RowOrder::Given, RowOrder::Clustered];
@@ -137,6 +141,6 @@ mod tests {
         let count = swept.len();
         swept.sort_unstable();
         swept.dedup();
-        assert_eq!((count, swept.len()), (19, 19));
+        assert_eq!((count, swept.len()), (20, 20));
     }
 }

@@ -11,7 +11,7 @@ use super::plan::search::Search;
 use super::product::task_sizes::ItemSizes;
 use super::product::tasks::divide_into_column_blocks;
 use super::values::ValueOrder;
-use super::{PlanTimes, Spmm};
+use super::{FewFeatures, PlanTimes, Spmm};
 use crate::csr::{DeviceCsr, DevicePattern, ReorderedPattern};
 use crate::device::DeviceBuffer;
 use cuda_std::float::Real;
@@ -78,10 +78,13 @@ impl<E: SpmmElement> Spmm<E> {
                 || (choices.search().as_ref()).is_none_or(Search::has_counted),
         };
         let original_row = rows_in_order.original();
-        let (a, narrow) = if choices.has_narrow_runs(options) {
+        let (a, few_features) = if choices.has_runs_for_few_features(options) {
             let kind = ItemKind::WarpTasks;
-            let (a, items) = PlannedItems::new(kind, a, original_row, sizes, false)?;
-            (a, Some(items))
+            let (a, tasks) = PlannedItems::new(kind, a, original_row, sizes, false)?;
+            let rows = PlannedItems::Rows {
+                count: a.pattern.rows,
+            };
+            (a, Some(FewFeatures { tasks, rows }))
         } else {
             (a, None)
         };
@@ -92,7 +95,7 @@ impl<E: SpmmElement> Spmm<E> {
             diagonal,
             items,
             kernel,
-            narrow,
+            few_features,
             options,
             choices,
             value_order,

@@ -231,10 +231,11 @@ fn candidates(matrices: &[OrderedMatrix], asked_for: SpmmTuning) -> Vec<(usize, 
         for choice in choices.into_iter().flatten() {
             let candidate = choice.candidate;
             let has_tasks = candidate.kernel.items() == ItemKind::Tasks;
+            let has_groups = candidate.kernel == SpmmKernel::RowGroups;
             let tuning = SpmmTuning {
                 kernel: Some(candidate.kernel),
                 order: Some(matrix.rows_in_order.order()),
-                lanes: has_tasks.then_some(candidate.lanes),
+                lanes: (has_tasks || has_groups).then_some(candidate.group),
                 column_blocks: has_tasks.then_some(candidate.blocks),
                 ..asked_for
             };

@@ -88,8 +88,8 @@ pub struct Spmm<E: SpmmElement> {
     diagonal: Option<DeviceBuffer<E::Sum>>,
     items: PlannedItems<E>,
     kernel: SpmmKernel,
-    /// The items of [`SpmmKernel::Narrow`], for runs with few features if their number was not planned for.
-    narrow: Option<PlannedItems<E>>,
+    /// For runs with few features, if their number was not planned for.
+    few_features: Option<FewFeatures<E>>,
     options: SpmmOptions,
     choices: Choices,
     /// Which of the caller's nonzeros each one is, if the plan takes new values.
@@ -97,6 +97,15 @@ pub struct Spmm<E: SpmmElement> {
     rows_in_order: OrderedRows,
     measurements: Measurements,
     times: PlanTimes,
+}
+
+/// What the kernels for few features work on.
+#[derive(Debug)]
+struct FewFeatures<E: SpmmElement> {
+    /// For [`SpmmKernel::Narrow`].
+    tasks: PlannedItems<E>,
+    /// For [`SpmmKernel::RowGroups`].
+    rows: PlannedItems<E>,
 }
 
 impl<E: SpmmElement> Spmm<E> {
@@ -150,7 +159,8 @@ impl<E: SpmmElement> Spmm<E> {
         self.choices.column_blocks
     }
 
-    /// The lanes of a sub-warp in a [`run`](Self::run) with so many features; `None` for a kernel without that choice.
+    /// The lanes of a sub-warp, or of a row for [`SpmmKernel::RowGroups`], in a [`run`](Self::run) with so many features;
+    /// `None` for a kernel without that choice.
     pub fn lanes(&self, features: u32) -> Option<u32> {
         self.lanes_for(features, self.epilogue_of_run())
     }

@@ -63,24 +63,28 @@ impl<E: SpmmElement> Spmm<E> {
 
     /// The kernel of a run with so many features, and what it works on.
     pub(super) fn multiplier(&self, features: u32) -> (SpmmKernel, &PlannedItems<E>) {
-        match &self.narrow {
-            Some(items) if self.prefers_narrow(features) => (SpmmKernel::Narrow, items),
-            _ => (self.kernel, &self.items),
-        }
+        let own = (self.kernel, &self.items);
+        let Some(few) = &self.few_features else {
+            return own;
+        };
+        let (reduction, epilogue) = (self.options.reduction, self.epilogue_of_run());
+        let found = self
+            .choices
+            .for_few_features::<E>(features, reduction, epilogue);
+        found.map_or(own, |kernel| match kernel {
+            SpmmKernel::RowGroups => (kernel, &few.rows),
+            _ => (kernel, &few.tasks),
+        })
     }
 
-    fn prefers_narrow(&self, features: u32) -> bool {
-        let epilogue = self.epilogue_of_run();
-        self.choices
-            .prefers_narrow::<E>(features, self.options.reduction, epilogue)
-    }
-
-    /// The lanes of a sub-warp; `None` for a kernel without that choice.
+    /// The lanes of a sub-warp, or of a row for `row_groups`; `None` for a kernel without that choice.
     pub(super) fn lanes_for(&self, features: u32, epilogue: EpilogueKind) -> Option<u32> {
-        if self.kernel_for(features) != self.kernel {
-            return None;
+        let (kernel, reduction) = (self.kernel_for(features), self.options.reduction);
+        match kernel {
+            SpmmKernel::RowGroups => Some(self.choices.group::<E>(features, reduction, epilogue)),
+            _ if kernel == self.kernel => self.choices.lanes::<E>(features, reduction, epilogue),
+            _ => None,
         }
-        (self.choices).lanes::<E>(features, self.options.reduction, epilogue)
     }
 
     /// The lanes of a sub-warp for rows of X and Y that start as the shape says: those that are planned for packed
@@ -88,7 +92,8 @@ impl<E: SpmmElement> Spmm<E> {
     fn lanes_of_rows(&self, shape: LaunchShape, planned: u32, epilogue: EpilogueKind) -> u32 {
         let (reduction, features) = (self.options.reduction, shape.features);
         let width = vector::width_of::<E>(shape, reduction);
-        if width == vector::width::<E>(features, reduction) {
+        let has_tasks = self.kernel_for(features).items() == ItemKind::Tasks;
+        if !has_tasks || width == vector::width::<E>(features, reduction) {
             return planned;
         }
         // All blocks of columns have the same lanes.

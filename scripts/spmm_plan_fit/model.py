@@ -1,8 +1,4 @@
-"""The cost model of SpMM's plans, as host/spmm/plan/cost_model/ has it, for arrays of candidates.
-
-`in_step` is the kernel that the recorded sweeps measured: the present one has fewer registers, and other lanes for up
-to 16 and for 33 to 64 features. So its resident warps here and `in_step_loads` in recorded.py differ from the plans'.
-"""
+"""The cost model of SpMM's plans, as host/spmm/plan/cost_model/ has it, for arrays of candidates."""
 
 import numpy as np
 
@@ -26,7 +22,12 @@ START = {
     "row_lookup": 5.0,
     "cycles_per_row_in_step": 2500.0,
     "cycles_per_nonzero_in_step": 80.0,
+    "instructions_per_group": 60.0,
+    "cycles_per_group": 2000.0,
+    "cycles_per_batch": 600.0,
+    "cycles_per_last_batch": 900.0,
     "cycles_per_chunk": 3000.0,
+    "cycles_per_row_of_chunks": 60.0,
     "cycles_per_step": 60.0,
     "cycles_per_added_row": 200.0,
     "l1_reuse_nonzeros": 12.0,
@@ -36,13 +37,16 @@ START = {
 STEPS = 128.0
 ROW_STEPS = 2.0
 LAUNCH_MS = 3.0e-3
-L1_BYTES_PER_CYCLE = 128.0
 LINE = 128.0
 HALF_LINE = 64.0
 SCHEDULERS = 4.0
 # Resident warps of a multiprocessor for which `in_step` divides long rows.
 IN_STEP_WARPS = 24.0
 NARROW_LOADS = 8.0
+# Warps of a multiprocessor that have a task of `narrow` each, on a small matrix.
+MIN_NARROW_WARPS = 20.0
+# Threads of a block of `row_groups`.
+GROUPS_BLOCK = 128.0
 
 
 def power_of_two(numbers):
@@ -57,14 +61,14 @@ def resident_warps(s):
     vector = np.select(
         [s.blocks > 1, (width == 4) & (s.lanes == 32), (width == 4) | (s.lanes == 16)], [28.0, 32.0, 28.0], 36.0
     )
-    in_step = np.select([width == 1, width == 2], [28.0, 32.0], 24.0)
-    return np.where(s.vector, vector, np.where(s.in_step, in_step, 32.0))
+    in_step = np.select([width == 2, (width >= 4) & (s.lanes >= 16)], [36.0, 28.0], 32.0)
+    return np.select([s.vector, s.in_step, s.grouped], [vector, in_step, 48.0], 32.0)
 
 
 def predict(s, c, parts=False):
     """Milliseconds of each candidate of the sweeps `s` with the constants `c`."""
     element = 4.0
-    tiles = np.where(s.narrow, 1, np.ceil(s.features / s.tile))
+    tiles = np.where(s.narrow | s.grouped, 1, np.ceil(s.features / s.tile))
     row_bytes = s.features * element
     tile_bytes = np.minimum(s.tile, s.features) * element
     mean_tile = row_bytes / tiles
@@ -75,13 +79,21 @@ def predict(s, c, parts=False):
     ends = s.rows_ * s.blocks
     steps = s.nnz + ROW_STEPS * ends
     of_warp = s.lanes / 32
+    # Nonzeros that a group of `row_groups` loads together: the last ones of a row are seldom as many.
+    grouped_loads = np.where(s.features % 4 == 0, 2.0, 4.0)
+    batch = s.group / s.lanes * grouped_loads
+    batches = lambda length: length / batch + 0.5
+    # The groups of a warp wait for that with the longest row.
+    deviations = np.select([s.group == 8, s.group == 16], [1.03, 0.56], 0.0)
+    longest_of_warp = mean_row * (1 + deviations * s.variation)
 
     # The L1 cache.
     neighbours = np.where(s.vector, np.where(s.lanes > 8, 4, 8), np.where(s.in_step, 4, 1))
+    neighbours = np.where(s.grouped, GROUPS_BLOCK / s.group, neighbours)
     own = np.where(s.vector, np.maximum(1, c["l1_reuse_nonzeros"] / mean_row), 1)
     local = s.locality_of(neighbours * own)
     # A load of a sub-warp, and the halves of cache lines that it touches.
-    load = np.where(s.narrow, tile_bytes, s.load * element)
+    load = np.where(s.narrow | s.grouped, tile_bytes, s.load * element)
     loads = np.ceil(row_bytes / load)
     aligned_load = np.where(loads > 1, np.minimum(power_of_two(row_bytes), power_of_two(load)), power_of_two(row_bytes))
     half_lines = (row_bytes / loads + HALF_LINE - np.minimum(HALF_LINE, aligned_load)) / HALF_LINE
@@ -93,7 +105,7 @@ def predict(s, c, parts=False):
 
     # The L2 cache.
     warps = s.multiprocessors * resident_warps(s)
-    slots = np.where(s.vector, warps / of_warp, warps)
+    slots = np.where(s.vector | s.grouped, warps * 32 / s.group, warps)
     l2 = c["l2_share"] * s.l2_bytes
     far = s.locality[-1]
     # A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
@@ -111,11 +123,8 @@ def predict(s, c, parts=False):
     from_memory = loaded * touched(64.0) + s.nnz * loads * c["load_overhead_bytes"]
     memory = (from_memory * l2_misses + streamed * (lists + results)) / (s.memory_rate * c["memory_efficiency"] / 1e3)
     l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
-    l1_time = np.where(
-        s.vector | s.in_step,
-        s.nnz * loads * half_lines * (c["l1_cycles_per_half_line"] + c["l1_cycles_per_fill"] * l1_misses) / per_ms,
-        loaded * touched(32.0) / (per_ms * L1_BYTES_PER_CYCLE),
-    )
+    l1_cycles = c["l1_cycles_per_half_line"] + c["l1_cycles_per_fill"] * l1_misses
+    l1_time = s.nnz * loads * half_lines * l1_cycles / per_ms
     per_lane = s.tile / s.lanes
     per_nonzero = (
         c["instructions_per_nonzero"]
@@ -125,34 +134,48 @@ def predict(s, c, parts=False):
     # Sub-warps of a warp that are at different places of their tasks issue for themselves.
     issuing = np.where(s.vector, of_warp + c["divergence"] * (1 - of_warp), of_warp)
     row_end = np.where(s.vector, c["instructions_per_row_end"], 0) + s.ordered * c["row_lookup"]
-    issued = tiles * (s.nnz * issuing * per_nonzero + ends * row_end)
+    of_row = batches(longest_of_warp) * grouped_loads * per_nonzero + c["instructions_per_group"]
+    issued = tiles * np.where(
+        s.grouped, ends * s.group / 32 * of_row, s.nnz * issuing * per_nonzero + ends * row_end
+    )
     issue = issued / (per_ms * SCHEDULERS)
 
     # Latency: what the resident warps do one after the other.
-    items = np.where(s.in_step, s.rows_, np.where(s.vector, steps / STEPS, 0)) * tiles
-    narrow_size = np.clip(
-        steps / (warps * 4), 512, np.clip(32 * 32 / np.minimum(s.lanes, 32) * NARROW_LOADS, 512, 4096)
-    )
+    items = np.where(s.in_step | s.grouped, s.rows_, np.where(s.vector, steps / STEPS, 0)) * tiles
+    chunk = 32 / np.minimum(s.lanes, 32) * NARROW_LOADS
+    whole_chunks = np.maximum(1, np.ceil(steps / (s.multiprocessors * MIN_NARROW_WARPS) / chunk)) * chunk
+    narrow_size = np.clip(steps / (warps * 4), np.minimum(whole_chunks, 512), np.clip(32 * chunk, 512, 4096))
     items = np.where(s.narrow, steps / narrow_size, items)
     chunks = s.nnz * s.lanes / 32 / NARROW_LOADS
     in_step = s.rows_ * c["cycles_per_row_in_step"] + s.nnz * of_warp * c["cycles_per_nonzero_in_step"]
     added_rows = (s.blocks - 1) * s.rows_
-    cycles = np.where(
-        s.vector,
-        steps * c["cycles_per_step"] + added_rows * c["cycles_per_added_row"],
-        np.where(s.in_step, in_step, chunks * c["cycles_per_chunk"]),
+    of_group = lambda length: c["cycles_per_group"] + batches(length) * c["cycles_per_batch"]
+    cycles = np.select(
+        [s.vector, s.in_step, s.grouped],
+        [
+            steps * c["cycles_per_step"] + added_rows * c["cycles_per_added_row"],
+            in_step,
+            s.rows_ * of_group(longest_of_warp),
+        ],
+        chunks * c["cycles_per_chunk"] + s.rows_ * c["cycles_per_row_of_chunks"],
     )
     one_after_the_other = cycles * tiles / np.minimum(slots, items) / s.clock * 1e3
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
     path = np.where(s.longest > most, np.maximum(s.longest / 4, most), s.longest) * of_warp
-    longest = np.where(s.in_step, path * c["cycles_per_nonzero_in_step"] / s.clock * 1e3, 0)
+    longest = np.where(s.in_step, path * c["cycles_per_nonzero_in_step"], 0)
+    longest = longest / s.clock * 1e3
+    # Where not all groups run at the same time, long rows may be the last ones to start.
+    of_last = c["cycles_per_group"] + batches(s.longest) * c["cycles_per_last_batch"]
+    last = np.where(s.grouped, tiles * of_last / s.clock * 1e3, 0)
+    starts_late = s.rows_ > slots
+    longest = np.where(s.grouped & ~starts_late, last, longest)
 
     power = c["overlap"]
     named = dict(
         memory=memory, l2=l2_time, l1=l1_time, issue=issue, latency=one_after_the_other, longest_row=longest
     )
     launches = 1 + (s.blocks - 1) + (s.vector & (s.longest > STEPS)) * s.blocks
-    total = LAUNCH_MS * launches + sum(time**power for time in named.values()) ** (1 / power)
+    total = LAUNCH_MS * launches + np.where(starts_late, last, 0) + sum(time**power for time in named.values()) ** (1 / power)
     if parts:
         return total, dict(named, l1_misses=l1_misses, l2_misses=l2_misses)
     return total

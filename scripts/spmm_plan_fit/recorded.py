@@ -31,14 +31,14 @@ def loads(lanes, width_):
 
 
 def in_step_loads(features):
-    """Lanes of the measured `in_step`, elements of f32 that a lane loads at a time, and loads of a lane."""
+    """Lanes of `in_step`, elements of f32 that a lane loads at a time, and loads of a lane."""
     if features > 48 and features % 4 == 2:
         return 32, 2, 1
     if features % 4:
         return 16, 1, 3
-    if features > 64:
-        return (32 if features % 32 else 16), 4, 1
-    return 8, 4, 1
+    if features > 64 and features % 32:
+        return 32, 4, 1
+    return (16 if features > 32 else 4 if features <= 16 else 8), 4, 1
 
 
 def shape(result, features):
@@ -54,6 +54,14 @@ def shape(result, features):
     elements = 4 if features % 4 == 0 else 2 if features % 2 == 0 else 1
     lanes = 1 << (-(-features // elements) - 1).bit_length()
     return lanes, features, features
+
+
+def variation(bins):
+    """The standard deviation of the rows' lengths over their mean, by a histogram: rows and their nonzeros."""
+    rows, nonzeros = np.array(bins, float).T
+    lengths = nonzeros / np.maximum(rows, 1)
+    mean = nonzeros.sum() / rows.sum()
+    return np.sqrt((rows * (lengths - mean) ** 2).sum() / rows.sum()) / mean
 
 
 class Sweeps:
@@ -91,6 +99,10 @@ class Sweeps:
         self.vector = flag(lambda g, m, f, r: r["kernel"] == "vector")
         self.in_step = flag(lambda g, m, f, r: r["kernel"] == "in_step")
         self.narrow = flag(lambda g, m, f, r: r["kernel"] == "narrow")
+        self.grouped = flag(lambda g, m, f, r: r["kernel"] == "row_groups")
+        # Lanes of a row or of a task.
+        least = np.where(self.grouped, self.lanes, 1)
+        self.group = np.maximum(number(lambda g, m, f, r: r["lanes"] or 32), least)
         # Other sizes of tasks than the plan's.
         self.sized = flag(lambda g, m, f, r: r["task_size"] is not None or r["joined"] is not None)
         self.own = flag(lambda g, m, f, r: r["setting"] != "set")
@@ -109,6 +121,7 @@ class Sweeps:
         self.clock = of_device([RATES[name][1] for name in self.gpus])
         statistics = [m["clustered"] if ordered else m["given"] for (_, m, _, _), ordered in zip(rows, self.ordered)]
         self.longest = np.array([float(s["longest_row"]) for s in statistics])
+        self.variation = np.array([variation(s["rows"]) for s in statistics])
         self._columns(statistics)
         self._locality(statistics)
 

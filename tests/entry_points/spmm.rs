@@ -35,6 +35,7 @@ fn every_instance<E: SpmmElement>(device: &Device, log: &LaunchLog) {
         SpmmKernel::Vector,
         SpmmKernel::InStep,
         SpmmKernel::Narrow,
+        SpmmKernel::RowGroups,
         SpmmKernel::Spmv,
     ];
     for (kernel, reduction) in kernels

@@ -81,6 +81,7 @@ fn one_missing_or_doubled_term_is_found<T: SpmmElement>() {
             SpmmKernel::Vector,
             SpmmKernel::InStep,
             SpmmKernel::Narrow,
+            SpmmKernel::RowGroups,
             SpmmKernel::Spmv,
         ] {
             let verify = |a: &CsrMatrix<T>| {

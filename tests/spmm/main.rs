@@ -11,6 +11,7 @@ mod order;
 mod plan;
 mod profiles;
 mod recordings;
+mod row_groups;
 mod small;
 mod teams;
 mod types;

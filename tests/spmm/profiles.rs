@@ -71,7 +71,12 @@ fn plans_of_emulated_gpus_multiply() {
         generate::uniform::<f32>(2_000, 300, 9_000, 1).unwrap(),
         generate::uniform::<f32>(301, 300, 80_000, 2).unwrap(),
     ];
-    let of_plans = [SpmmKernel::Vector, SpmmKernel::InStep, SpmmKernel::Narrow];
+    let of_plans = [
+        SpmmKernel::Vector,
+        SpmmKernel::InStep,
+        SpmmKernel::Narrow,
+        SpmmKernel::RowGroups,
+    ];
     for device in emulators() {
         for a in &matrices {
             for features in [5, 32] {
@@ -144,7 +149,12 @@ fn each_kernel_that_plans_choose_from_is_chosen_and_its_products_are_right() {
         let y = plan.multiply(x.view()).unwrap();
         assert_right(a.view(), x.view(), &y, &plan);
     }
-    for kernel in [SpmmKernel::Vector, SpmmKernel::InStep, SpmmKernel::Narrow] {
+    for kernel in [
+        SpmmKernel::Vector,
+        SpmmKernel::InStep,
+        SpmmKernel::Narrow,
+        SpmmKernel::RowGroups,
+    ] {
         assert!(kernels.contains(&kernel), "{kernel:?} of {kernels:?}");
     }
 }

@@ -110,9 +110,9 @@ fn a_plan_that_knows_the_features_of_a_small_matrix_multiplies_in_one_launch() {
         (&skewed, 8, SpmmKernel::Narrow),
         (&skewed, 16, SpmmKernel::Narrow),
         (&skewed, 32, SpmmKernel::Vector),
-        (&even, 8, SpmmKernel::Narrow),
-        (&even, 16, SpmmKernel::Vector),
-        (&even, 32, SpmmKernel::Vector),
+        (&even, 8, SpmmKernel::RowGroups),
+        (&even, 16, SpmmKernel::RowGroups),
+        (&even, 32, SpmmKernel::RowGroups),
     ] {
         let options = SpmmOptions::new().features(features);
         let plan = Spmm::plan(&device, a.view(), options).unwrap();

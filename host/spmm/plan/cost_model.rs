@@ -19,9 +19,9 @@ use crate::device::Device;
 use candidate::{Bound, Candidate, Prediction};
 use constants::{Constants, FITTED};
 use warprow_kernels::spmm::SpmmKernel;
-use warprow_kernels::spmm::product::narrow;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 use warprow_kernels::spmm::product::vector::items_of_block;
+use warprow_kernels::spmm::product::{narrow, row_groups};
 
 /// A cache line.
 const LINE: f64 = 128.0;
@@ -183,6 +183,7 @@ impl CostModel {
         }
         let is_vector = candidate.kernel == SpmmKernel::Vector;
         let is_in_step = candidate.kernel == SpmmKernel::InStep;
+        let is_grouped = candidate.kernel == SpmmKernel::RowGroups;
         let tile = Tile::of(candidate);
         let row_bytes = candidate.row.bytes();
         let blocks = f64::from(candidate.blocks);
@@ -191,6 +192,10 @@ impl CostModel {
         let steps = nonzeros + f64::from(ROW_STEPS) * ends;
         let lanes = f64::from(candidate.lanes);
         let of_warp = lanes / 32.0;
+        let group = f64::from(candidate.group);
+        // Nonzeros that a group of `row_groups` loads together: the last ones of a row are seldom as many.
+        let batch = group / lanes * f64::from(row_groups::LOADS);
+        let batches = |length: f64| length / batch + 0.5;
 
         // The L1 cache: tasks of a block are at neighbouring rows.
         let neighbours = match candidate.kernel {
@@ -199,6 +204,7 @@ impl CostModel {
                 f64::from(items_of_block(candidate.lanes)) * own
             }
             SpmmKernel::InStep => 4.0,
+            SpmmKernel::RowGroups => f64::from(row_groups::BLOCK) / group,
             _ => 1.0,
         };
         let mut uncovered = 1.0 - a.columns.covered(c.l1_share * gpu.l1_bytes / tile.first);
@@ -234,7 +240,7 @@ impl CostModel {
             / (gpu.memory_rate * c.memory_efficiency);
         let l2_bytes = loaded * tile.loaded(SECTOR) * l1_misses + lists * tile.count + results;
         let l2_time = l2_bytes / (per_second * c.l2_bytes_per_cycle * gpu.relative_l2_rate);
-        let l1_cycles = if is_vector || is_in_step {
+        let l1_cycles = if is_vector || is_in_step || is_grouped {
             let cycles = c.l1_cycles_per_half_line + c.l1_cycles_per_fill * l1_misses;
             loads_of_x * loads.loaded(HALF_LINE) / HALF_LINE * cycles
         } else {
@@ -254,12 +260,22 @@ impl CostModel {
         } else {
             0.0
         } + if a.is_ordered { c.row_lookup } else { 0.0 };
-        let issued = tile.count * (nonzeros * issuing * per_nonzero + ends * row_end);
+        let issued = if is_grouped {
+            let of_row = batches(mean_row) * f64::from(row_groups::LOADS) * per_nonzero
+                + c.instructions_per_group;
+            tile.count * ends * group / 32.0 * of_row
+        } else {
+            tile.count * (nonzeros * issuing * per_nonzero + ends * row_end)
+        };
         let issue = issued / (per_second * SCHEDULERS);
 
         // What the resident warps do one after the other.
         let warps = gpu.multiprocessors * candidate.resident_warps();
-        let slots = if is_vector { warps / of_warp } else { warps };
+        let slots = match candidate.kernel {
+            SpmmKernel::Vector | SpmmKernel::RowGroups => warps * 32.0 / group,
+            _ => warps,
+        };
+        let of_group = |length| c.cycles_per_group + batches(length) * c.cycles_per_batch;
         let chunk = 32.0 / lanes * narrow::LOADS as f64;
         let (items, cycles) = match candidate.kernel {
             SpmmKernel::Vector => {
@@ -271,6 +287,7 @@ impl CostModel {
                 rows,
                 rows * c.cycles_per_row_in_step + nonzeros * of_warp * c.cycles_per_nonzero_in_step,
             ),
+            SpmmKernel::RowGroups => (rows, rows * of_group(mean_row)),
             _ => {
                 let most = (32.0 * chunk).clamp(512.0, 4096.0);
                 let size = (steps / (warps * 4.0)).clamp(512.0, most);
@@ -289,6 +306,8 @@ impl CostModel {
                 longest
             };
             of_one_warp * of_warp * c.cycles_per_nonzero_in_step / gpu.clock
+        } else if is_grouped {
+            tile.count * of_group(longest) / gpu.clock
         } else {
             0.0
         };

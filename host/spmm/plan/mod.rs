@@ -22,7 +22,7 @@ use search::{Search, TYPICAL_FEATURES, asks_for_tasks};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
-use warprow_kernels::spmm::product::{in_step, narrow, vector};
+use warprow_kernels::spmm::product::{in_step, narrow, row_groups, vector};
 use warprow_kernels::spmm::{EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel};
 
 /// [Locality](locality::Localities::far) below which consecutive rows share their columns.
@@ -85,7 +85,8 @@ pub struct Choices {
     prediction: Option<Prediction>,
     /// What runs have found out.
     lanes: Remembered<Option<u32>>,
-    prefers_narrow: Remembered<bool>,
+    groups: Remembered<u32>,
+    for_few_features: Remembered<Option<SpmmKernel>>,
 }
 
 /// What was found for numbers of features and epilogues: a run of a small product takes less time than a prediction.
@@ -145,7 +146,8 @@ impl Choices {
             kernel,
             prediction: choice.map(|choice| choice.prediction),
             lanes: Remembered::default(),
-            prefers_narrow: Remembered::default(),
+            groups: Remembered::default(),
+            for_few_features: Remembered::default(),
         }
     }
 
@@ -159,29 +161,26 @@ impl Choices {
         self.kernel
     }
 
-    /// Whether `narrow` is the better kernel for a run with so many features.
-    pub fn prefers_narrow<E: SpmmElement>(
+    /// The kernel for few features that is better for a run with so many than the plan's own; `None` if none is.
+    pub fn for_few_features<E: SpmmElement>(
         &self,
         features: u32,
         reduction: Reduction,
         epilogue: EpilogueKind,
-    ) -> bool {
-        if features > narrow::MAX_FEATURES {
-            return false;
+    ) -> Option<SpmmKernel> {
+        if features > narrow::MAX_FEATURES.max(row_groups::MAX_FEATURES) {
+            return None;
         }
-        self.prefers_narrow.find(features, epilogue, || {
+        self.for_few_features.find(features, epilogue, || {
             let row = FeatureRow::new::<E>(features, reduction, epilogue);
-            match (&self.search, row.narrow()) {
-                (_, None) => false,
-                (None, Some(_)) => true,
-                (Some(search), Some(narrow)) => {
-                    search.prefers_narrow(&narrow, &self.candidate(row, search))
-                }
+            match &self.search {
+                None => row.narrow().map(|_| SpmmKernel::Narrow),
+                Some(search) => search.for_few_features(row, &self.candidate(row, search)),
             }
         })
     }
 
-    /// What a run with a row of X takes, if it is not `narrow`.
+    /// What a run with a row of X takes by the plan's own kernel, if that is not one for few features.
     fn candidate(&self, row: FeatureRow, search: &Search) -> Candidate {
         if self.kernel == SpmmKernel::InStep {
             return row.in_step();
@@ -199,14 +198,20 @@ impl Choices {
     ) -> Option<Prediction> {
         let search = self.search.as_ref()?;
         let row = FeatureRow::new::<E>(features, reduction, epilogue);
-        let is_narrow = matches!(kernel, SpmmKernel::Narrow | SpmmKernel::Spmv);
-        let narrow = row.narrow().filter(|_| is_narrow);
-        Some(search.predict(&narrow.unwrap_or_else(|| self.candidate(row, search))))
+        let candidate = match kernel {
+            SpmmKernel::Narrow | SpmmKernel::Spmv => row.narrow(),
+            SpmmKernel::RowGroups => {
+                let group = self.group::<E>(features, reduction, epilogue);
+                row.row_groups().find(|candidate| candidate.group == group)
+            }
+            _ => Some(self.candidate(row, search)),
+        };
+        Some(search.predict(&candidate?))
     }
 
     /// Whether runs with few features have a kernel of their own: the caller has left the kernel and its work to the
     /// plan, the number of features is unknown, and the nonzeros of a row lie together.
-    pub fn has_narrow_runs(&self, options: SpmmOptions) -> bool {
+    pub fn has_runs_for_few_features(&self, options: SpmmOptions) -> bool {
         let leaves_all = options.tuning.kernel.is_none()
             && options.features.is_none()
             && options.tuning.task_size.is_none()
@@ -298,7 +303,25 @@ impl Choices {
         }))
     }
 
-    /// The lanes of a sub-warp; `None` for a kernel without that choice.
+    /// The lanes of a row in a run by `row_groups`.
+    pub fn group<E: SpmmElement>(
+        &self,
+        features: u32,
+        reduction: Reduction,
+        epilogue: EpilogueKind,
+    ) -> u32 {
+        self.groups.find(features, epilogue, || {
+            let row = FeatureRow::new::<E>(features, reduction, epilogue);
+            let requested = self
+                .requested_lanes
+                .filter(|_| self.kernel == SpmmKernel::RowGroups);
+            let chosen = || self.search.as_ref().and_then(|search| search.group(row));
+            let group = requested.or_else(chosen).unwrap_or(row_groups::GROUPS[1]);
+            row_groups::group::<E>(features, group)
+        })
+    }
+
+    /// The lanes of a sub-warp of `vector`; `None` for another kernel.
     pub fn lanes<E: SpmmElement>(
         &self,
         features: u32,

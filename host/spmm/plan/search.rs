@@ -112,7 +112,7 @@ pub struct Search {
     lanes_of_others: Option<u32>,
     blocks: Option<u32>,
     may_have_blocks: bool,
-    may_run_in_step: bool,
+    is_sum: bool,
     /// Whether the caller asks for something that only kernels on tasks have.
     asks_for_tasks: bool,
     runs: f64,
@@ -152,7 +152,8 @@ impl Search {
         kernel: Option<SpmmKernel>,
         options: SpmmOptions,
     ) -> Result<Option<Self>, SpmmError> {
-        let has_choices = |kernel| matches!(kernel, SpmmKernel::Vector | SpmmKernel::InStep);
+        use SpmmKernel::{InStep, RowGroups, Vector};
+        let has_choices = |kernel| matches!(kernel, Vector | InStep | RowGroups);
         let Some(model) = CostModel::of(a.device()).filter(|_| kernel.is_none_or(has_choices))
         else {
             return Ok(None);
@@ -206,7 +207,7 @@ impl Search {
             lanes_of_others: tuning.lanes,
             blocks: tuning.column_blocks,
             may_have_blocks: is_own_sum && !reduction.is_extremum(),
-            may_run_in_step: !reduction.is_extremum(),
+            is_sum: !reduction.is_extremum(),
             asks_for_tasks: asks_for_tasks(tuning),
             runs: f64::from(expected_runs(options)),
             row: FeatureRow::new::<E>(features, reduction, EpilogueKind::Plain),
@@ -232,16 +233,20 @@ impl Search {
         };
         let narrow = self.row.narrow();
         let narrow = narrow.filter(|narrow| wants(narrow.kernel));
+        let mut all: Vec<Candidate> = self.row_groups().collect();
         let is_best = |narrow: &Candidate| is_narrow_best(a, narrow) == Some(true);
         if let Some(candidate) = narrow.filter(is_best) {
-            return vec![self.choice(a, candidate)];
+            all.push(candidate);
+            return all
+                .into_iter()
+                .map(|candidate| self.choice(a, candidate))
+                .collect();
         }
         let in_step = if self.kernel.is_none() {
-            is_measured(a) && self.may_run_in_step && wants(SpmmKernel::InStep)
+            is_measured(a) && self.is_sum && wants(SpmmKernel::InStep)
         } else {
             wants(SpmmKernel::InStep)
         };
-        let mut all = Vec::new();
         if wants(SpmmKernel::Vector) {
             for blocks in self.blocks(a) {
                 let vector = |lanes| self.row.vector(lanes, blocks);
@@ -253,6 +258,17 @@ impl Search {
         all.extend(narrow);
         let choices = all.into_iter();
         choices.map(|candidate| self.choice(a, candidate)).collect()
+    }
+
+    /// `row_groups`, with the numbers of lanes that the caller leaves.
+    fn row_groups(&self) -> impl Iterator<Item = Candidate> {
+        let is_left = match self.kernel {
+            Some(kernel) => kernel == SpmmKernel::RowGroups,
+            None => !self.asks_for_tasks && self.is_sum && self.row.features() > 1,
+        };
+        let lanes = self.lanes.filter(|_| self.kernel.is_some());
+        let groups = self.row.row_groups();
+        groups.filter(move |groups| is_left && lanes.is_none_or(|lanes| groups.group == lanes))
     }
 
     /// The numbers of blocks of columns that the caller leaves.
@@ -283,7 +299,7 @@ impl Search {
         };
         let may_be_predicted = |choice: &Choice| match choice.candidate.kernel {
             _ if self.kernel.is_some() => true,
-            SpmmKernel::Vector => true,
+            SpmmKernel::Vector | SpmmKernel::RowGroups => true,
             SpmmKernel::InStep => a.mean_row() >= least_row,
             _ => is_narrow_best(a, &choice.candidate) != Some(false),
         };
@@ -299,7 +315,7 @@ impl Search {
         all.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
         let mut best: Vec<Choice> = Vec::new();
         for choice in all {
-            let kind = |choice: &Choice| (choice.candidate.kernel, choice.candidate.lanes);
+            let kind = |choice: &Choice| (choice.candidate.kernel, choice.candidate.group);
             let limit = best
                 .first()
                 .map_or(f64::INFINITY, |best| most * best.prediction.seconds);
@@ -311,10 +327,31 @@ impl Search {
         best
     }
 
-    /// Whether [`narrow`](Candidate) is better than another candidate.
-    pub fn prefers_narrow(&self, narrow: &Candidate, other: &Candidate) -> bool {
-        let is_faster = || self.predict(narrow).seconds < self.predict(other).seconds;
-        is_narrow_best(&self.statistics, narrow).unwrap_or_else(is_faster)
+    /// The kernel for few features that is better for a run with a row of X than another candidate; `None` if none is.
+    pub fn for_few_features(&self, row: FeatureRow, other: &Candidate) -> Option<SpmmKernel> {
+        let seconds = |candidate: &Candidate| self.predict(candidate).seconds;
+        let narrow = row.narrow();
+        let is_best = narrow.map(|narrow| is_narrow_best(&self.statistics, &narrow));
+        let mut best = match is_best {
+            Some(Some(true)) => None,
+            _ => Some((seconds(other), None)),
+        };
+        let narrow = narrow.filter(|_| is_best != Some(Some(false)));
+        let groups = row.row_groups().filter(|_| self.is_sum);
+        for candidate in narrow.into_iter().chain(groups) {
+            let found = seconds(&candidate);
+            if best.is_none_or(|(least, _)| found < least) {
+                best = Some((found, Some(candidate.kernel)));
+            }
+        }
+        best.and_then(|(_, kernel)| kernel)
+    }
+
+    /// The lanes of a row in a run by `row_groups`; `None` for many features.
+    pub fn group(&self, row: FeatureRow) -> Option<u32> {
+        let all = row.row_groups();
+        let all = all.map(|candidate| self.choice(&self.statistics, candidate));
+        all.reduce(faster).map(|best| best.candidate.group)
     }
 
     /// The best candidate for the matrix.

@@ -172,6 +172,7 @@ kernels! {
         Vector = vector,
         InStep = in_step,
         Narrow = narrow,
+        RowGroups = row_groups,
         Spmv = spmv,
     }
 }

@@ -56,6 +56,7 @@ fn every_kernel_is_exact<E: SpmmElement>() {
                 SpmmKernel::Vector,
                 SpmmKernel::InStep,
                 SpmmKernel::Narrow,
+                SpmmKernel::RowGroups,
                 SpmmKernel::Spmv,
             ] {
                 // Small tasks split the long row between blocks.

@@ -1,7 +1,7 @@
 //! What a plan chooses from, as the cost model sees it.
 
 use crate::spmm::options::SpmmElement;
-use warprow_kernels::spmm::product::{in_step, narrow, vector};
+use warprow_kernels::spmm::product::{in_step, narrow, row_groups, vector};
 use warprow_kernels::spmm::{EpilogueKind, LaunchShape, Reduction, SpmmKernel};
 
 /// A row of X, and the tiles in which the kernels can load it.
@@ -20,6 +20,8 @@ pub struct FeatureRow {
     /// The kernel for few features, and its lanes for a nonzero.
     narrow_kernel: SpmmKernel,
     narrow_lanes: u32,
+    /// Whether `row_groups` has a kernel for so many.
+    may_be_grouped: bool,
 }
 
 impl FeatureRow {
@@ -49,6 +51,8 @@ impl FeatureRow {
             in_step_loads: in_step::loads::<E>(shape),
             narrow_kernel: for_few_features(features, reduction),
             narrow_lanes: 32 * narrow::LOADS as u32 / chunk.max(1),
+            may_be_grouped: features <= row_groups::MAX_FEATURES
+                && row_groups::has_one_tile::<E>(features),
         }
     }
 
@@ -100,6 +104,7 @@ impl FeatureRow {
             kernel: SpmmKernel::Vector,
             row: self,
             lanes,
+            group: lanes,
             tile: self.tile(lanes, blocks),
             load: lanes * self.width(blocks),
             blocks,
@@ -113,6 +118,7 @@ impl FeatureRow {
             kernel: SpmmKernel::InStep,
             row: self,
             lanes,
+            group: 32,
             tile: self.in_step_loads.tile_width(),
             load: lanes * width,
             blocks: 1,
@@ -125,6 +131,23 @@ impl FeatureRow {
             kernel: self.narrow_kernel,
             row: self,
             lanes: self.narrow_lanes,
+            group: 32,
+            tile: self.features,
+            load: self.features,
+            blocks: 1,
+        })
+    }
+
+    /// `row_groups`, with each number of lanes that a group may have; nothing for many features.
+    pub fn row_groups(self) -> impl Iterator<Item = Candidate> {
+        let lanes = self.narrow_lanes;
+        let groups = row_groups::GROUPS.into_iter();
+        let groups = groups.filter(move |&group| self.may_be_grouped && group >= lanes);
+        groups.map(move |group| Candidate {
+            kernel: SpmmKernel::RowGroups,
+            row: self,
+            lanes,
+            group,
             tile: self.features,
             load: self.features,
             blocks: 1,
@@ -144,12 +167,14 @@ pub fn for_few_features(features: u32, reduction: Reduction) -> SpmmKernel {
 /// A kernel with its choices.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// The kernel: `vector`, `in_step`, `narrow` or `spmv`.
+    /// The kernel: `vector`, `in_step`, `narrow`, `row_groups` or `spmv`.
     pub kernel: SpmmKernel,
     /// The row of X.
     pub row: FeatureRow,
     /// Lanes that take a nonzero together.
     pub lanes: u32,
+    /// Lanes that take a row or a task together.
+    pub group: u32,
     /// Elements of a tile.
     pub tile: u32,
     /// Elements that these lanes load at a time.
@@ -169,6 +194,7 @@ impl Candidate {
             (SpmmKernel::Vector, 4, 32) => 32.0,
             (SpmmKernel::Vector, 1, 16) | (SpmmKernel::Vector, 4.., _) => 28.0,
             (SpmmKernel::Vector, ..) => 36.0,
+            (SpmmKernel::RowGroups, ..) => 48.0,
             (SpmmKernel::InStep, 2, _) => 36.0,
             (SpmmKernel::InStep, 4.., 16..) => 28.0,
             _ => 32.0,

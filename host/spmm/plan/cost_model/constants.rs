@@ -39,6 +39,12 @@ pub struct Constants {
     pub cycles_per_row_in_step: f64,
     /// Cycles for a nonzero of a row of `in_step`, for a warp whose lanes all have the same nonzero.
     pub cycles_per_nonzero_in_step: f64,
+    /// Instructions of a group of `row_groups` for a row, beside those for its nonzeros.
+    pub instructions_per_group: f64,
+    /// Cycles of a group of `row_groups` for a row, and for each batch of nonzeros that it loads together.
+    pub cycles_per_group: f64,
+    /// See [`cycles_per_group`](Self::cycles_per_group).
+    pub cycles_per_batch: f64,
     /// Cycles for a chunk of `narrow`.
     pub cycles_per_chunk: f64,
     /// Cycles for a step of a task.
@@ -72,6 +78,9 @@ pub const FITTED: Constants = Constants {
     row_lookup: 6.397,
     cycles_per_row_in_step: 3953.0,
     cycles_per_nonzero_in_step: 62.38,
+    instructions_per_group: 60.0,
+    cycles_per_group: 2000.0,
+    cycles_per_batch: 1200.0,
     cycles_per_chunk: 7372.0,
     cycles_per_step: 122.9,
     cycles_per_added_row: 1600.0,

@@ -39,6 +39,7 @@ fn candidates(features: u32) -> Vec<Candidate> {
     let row = row(features);
     let mut all = vec![row.in_step()];
     all.extend(row.narrow());
+    all.extend(row.row_groups());
     for blocks in [1, 2, 8] {
         let lanes = row.lane_counts(blocks);
         all.extend(lanes.iter().map(|lanes| row.vector(lanes, blocks)));

@@ -137,7 +137,9 @@ fn narrow_is_compared<E: SpmmElement>(wide: u32, reduction: Reduction) -> u32 {
         let vector = others.map(|other| other.candidate).next().unwrap();
         let is_faster = search.predict(&narrow).seconds < search.predict(&vector).seconds;
         let prefers = is_faster && wide <= MAX_FEATURES_OF_COMPARISON;
-        assert_eq!(search.prefers_narrow(&narrow, &vector), prefers);
+        if let found @ (None | Some(SpmmKernel::Narrow)) = search.for_few_features(row, &vector) {
+            assert_eq!(found.is_some(), prefers);
+        }
         taken += u32::from(found.kernel == SpmmKernel::Narrow);
     }
     taken
@@ -256,11 +258,17 @@ fn a_plan_that_is_told_the_features_never_predicts_more_than_one_that_is_not() {
                 SpmmKernel::InStep => row.in_step(),
                 _ => row.vector(told.lanes(row, untold.blocks), untold.blocks),
             };
-            // A plan that is not told takes `narrow` when it runs.
-            let narrow = row.narrow();
-            let otherwise = narrow
-                .filter(|narrow| told.prefers_narrow(narrow, &otherwise))
-                .unwrap_or(otherwise);
+            // A plan that is not told takes a kernel for few features when it runs.
+            let otherwise = match told.for_few_features(row, &otherwise) {
+                Some(SpmmKernel::RowGroups) => {
+                    let group = told.group(row);
+                    row.row_groups()
+                        .find(|few| Some(few.group) == group)
+                        .unwrap()
+                }
+                Some(_) => row.narrow().unwrap(),
+                None => otherwise,
+            };
             let (best, otherwise) = (told.choose().seconds, told.choice(&a(), otherwise).seconds);
             assert!(
                 best <= otherwise,
@@ -275,7 +283,7 @@ fn the_best_of_each_kernel_and_number_of_lanes_come_in_the_order_of_their_predic
     for (rows, mean_row, wide) in [(8_000, 500, 128), (400_000, 15, 16), (1_000_000, 60, 64)] {
         let search = search(even(rows, mean_row, Localities::NONE), features(wide));
         let all = search.best_of_each(f64::INFINITY);
-        let kinds = |choice: &Choice| (choice.candidate.kernel, choice.candidate.lanes);
+        let kinds = |choice: &Choice| (choice.candidate.kernel, choice.candidate.group);
         for (index, choice) in all.iter().enumerate() {
             let others = &all[..index];
             assert!(others.iter().all(|other| kinds(other) != kinds(choice)));

@@ -54,7 +54,7 @@ const WARPS: u32 = 4;
 
 /// Neighbouring features that a lane has: the most of which `multiple` is one, the number of features or
 /// [that of a shape](LaunchShape::vector_multiple).
-fn width<T: Operand>(multiple: u32, reduction: Reduction) -> u32 {
+pub(in crate::product) fn width<T: Operand>(multiple: u32, reduction: Reduction) -> u32 {
     let widths: &[u32] = match (reduction.is_extremum(), size_of::<T>()) {
         (true, _) => &[1],
         (false, 4) => &[4, 2, 1],

@@ -1,0 +1,146 @@
+//! The kernel `row_groups`: groups of each size, rows of all lengths, and what its repeated loads must not change.
+
+use super::narrow::structure;
+use ndarray::Array2;
+use sprs::CsMatI;
+use support::devices;
+use warprow::reference::{Operation, WholeProduct};
+use warprow::{
+    Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
+    generate,
+};
+
+fn groups_of(lanes: u32) -> SpmmOptions {
+    let tuning = SpmmTuning::new().kernel(SpmmKernel::RowGroups);
+    SpmmOptions::new().tuning(tuning.lanes(lanes))
+}
+
+/// Row lengths: around each number of nonzeros that a group loads at a time, in more rows than some blocks have; all
+/// empty; one row; empty rows between long ones.
+fn row_lengths() -> Vec<Vec<usize>> {
+    vec![
+        (0..301).map(|row| row % 37).collect(),
+        vec![127, 128, 129, 255, 256, 257, 0, 1, 63, 64, 65, 1_000],
+        vec![0; 100],
+        vec![77],
+        (0..90)
+            .map(|row| if row % 3 == 0 { 400 } else { 0 })
+            .collect(),
+    ]
+}
+
+fn is_exact<E: SpmmElement>() {
+    for lengths in row_lengths() {
+        for features in [1, 2, 3, 4, 6, 8, 12, 16, 24, 31, 32, 33, 64, 130, 200] {
+            let whole = WholeProduct::<E>::new(structure(&lengths).view(), features, 3);
+            for device in devices() {
+                for lanes in [8, 16, 32] {
+                    let plan = Spmm::plan(&device, whole.a(), groups_of(lanes)).unwrap();
+                    let y = plan.multiply(whole.x().view()).unwrap();
+                    let checked = whole.verify(y.view());
+                    assert!(checked.is_exact(), "{plan}, {features} features: {checked}");
+                    assert_eq!(
+                        plan.multiply(whole.x().view()).unwrap(),
+                        y,
+                        "other bits: {plan}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_are_exact_however_long_rows_are_in_groups_of_each_size_and_in_every_type() {
+    is_exact::<f32>();
+    is_exact::<f64>();
+    is_exact::<f16>();
+    is_exact::<bf16>();
+}
+
+#[test]
+fn groups_have_the_lanes_that_are_asked_for_or_those_of_a_row_of_x() {
+    let a = generate::uniform::<f32>(1_000, 500, 9_000, 1).unwrap();
+    for device in devices() {
+        for (features, lanes, threads) in [
+            (4, 8, (8, 16)),
+            (4, 16, (16, 8)),
+            (4, 32, (32, 4)),
+            (32, 8, (8, 16)),
+            (64, 8, (16, 8)),
+            (200, 8, (32, 4)),
+            (7, 8, (8, 16)),
+            (31, 16, (32, 4)),
+        ] {
+            let plan = Spmm::<f32>::plan(&device, a.view(), groups_of(lanes)).unwrap();
+            let config = plan.launch_config(features).unwrap().unwrap();
+            assert_eq!(
+                (config.block.x, config.block.y),
+                threads,
+                "{features} features"
+            );
+            assert_eq!(
+                config.grid.count(),
+                u128::from(1_000_u32.div_ceil(threads.1))
+            );
+            assert_eq!(plan.lanes(features as u32), Some(threads.0));
+        }
+    }
+}
+
+#[test]
+fn means_orders_alpha_and_beta_are_right() {
+    let a = generate::rmat::<f32>(700, 9_000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
+    for device in devices() {
+        for (features, order) in [
+            (2, RowOrder::Given),
+            (6, RowOrder::Clustered),
+            (32, RowOrder::FirstColumn),
+        ] {
+            let x = generate::dense::<f32>(700, features, 5).unwrap();
+            let old = generate::dense::<f32>(700, features, 6).unwrap();
+            for reduction in [Reduction::Sum, Reduction::Mean] {
+                let options = groups_of(16)
+                    .reduction(reduction)
+                    .map_tuning(|tuning| tuning.order(order));
+                let plan = Spmm::<f32>::plan(&device, a.view(), options).unwrap();
+                let on_device = device.upload(x.as_slice().unwrap()).unwrap();
+                let mut y = device.upload(old.as_slice().unwrap()).unwrap();
+                plan.run_scaled(0.5, &on_device, features, -2.0, &mut y)
+                    .unwrap();
+                let y = Array2::from_shape_vec((700, features), y.download().unwrap()).unwrap();
+                let operation = Operation::new()
+                    .reduction(reduction)
+                    .alpha(0.5)
+                    .beta(-2.0)
+                    .y(old.view());
+                let checked = operation.verify(a.view(), x.view(), y.view());
+                assert!(checked.ok(), "{plan}: {checked}");
+            }
+        }
+    }
+}
+
+/// Past a row's end, lanes load its last nonzero again: its infinite product must count once, not become NaN.
+#[test]
+fn an_infinite_last_product_of_a_row_stays_infinite() {
+    let lengths = [1, 3, 9, 33];
+    let (mut indptr, mut indices) = (vec![0_u32], vec![]);
+    for length in lengths {
+        indices.extend((0..length - 1).chain([50]));
+        indptr.push(indices.len() as u32);
+    }
+    let values = vec![1.0_f32; indices.len()];
+    let a = CsMatI::new((lengths.len(), 51), indptr, indices, values);
+    for device in devices() {
+        for features in [1, 2, 4, 8, 32] {
+            let mut x = Array2::<f32>::ones((51, features));
+            x.row_mut(50).fill(f32::INFINITY);
+            for lanes in [8, 16, 32] {
+                let plan = Spmm::<f32>::plan(&device, a.view(), groups_of(lanes)).unwrap();
+                let y = plan.multiply(x.view()).unwrap();
+                assert!(y.iter().all(|&y| y == f32::INFINITY), "{plan}: {y}");
+            }
+        }
+    }
+}
