@@ -45,8 +45,9 @@ IN_STEP_WARPS = 24.0
 NARROW_LOADS = 8.0
 # Warps of a multiprocessor that have a task of `narrow` each, on a small matrix.
 MIN_NARROW_WARPS = 20.0
-# Threads of a block of `row_groups`.
+# Threads of a block of `row_groups`, and nonzeros of a lane that are loaded together.
 GROUPS_BLOCK = 128.0
+GROUPS_LOADS = 4.0
 
 
 def power_of_two(numbers):
@@ -80,10 +81,10 @@ def predict(s, c, parts=False):
     steps = s.nnz + ROW_STEPS * ends
     of_warp = s.lanes / 32
     # Nonzeros that a group of `row_groups` loads together: the last ones of a row are seldom as many.
-    grouped_loads = np.where(s.features % 4 == 0, 2.0, 4.0)
-    batch = s.group / s.lanes * grouped_loads
+    batch = s.group / s.lanes * GROUPS_LOADS
     batches = lambda length: length / batch + 0.5
-    # The groups of a warp wait for that with the longest row.
+    # The groups of a warp wait for that with the longest row: so many standard deviations more than the mean, of four
+    # and of two normally distributed lengths.
     deviations = np.select([s.group == 8, s.group == 16], [1.03, 0.56], 0.0)
     longest_of_warp = mean_row * (1 + deviations * s.variation)
 
@@ -134,7 +135,7 @@ def predict(s, c, parts=False):
     # Sub-warps of a warp that are at different places of their tasks issue for themselves.
     issuing = np.where(s.vector, of_warp + c["divergence"] * (1 - of_warp), of_warp)
     row_end = np.where(s.vector, c["instructions_per_row_end"], 0) + s.ordered * c["row_lookup"]
-    of_row = batches(longest_of_warp) * grouped_loads * per_nonzero + c["instructions_per_group"]
+    of_row = batches(longest_of_warp) * GROUPS_LOADS * per_nonzero + c["instructions_per_group"]
     issued = tiles * np.where(
         s.grouped, ends * s.group / 32 * of_row, s.nnz * issuing * per_nonzero + ends * row_end
     )

@@ -38,9 +38,6 @@ const MEMORY_ACCESS: f64 = 64.0;
 /// Bytes of a column and a value of f32.
 const NONZERO_BYTES: f64 = 8.0;
 
-/// Bytes that a multiprocessor's L1 cache gives in a cycle.
-const L1_BYTES_PER_CYCLE: f64 = 128.0;
-
 /// Instruction schedulers of a multiprocessor.
 const SCHEDULERS: f64 = 4.0;
 
@@ -68,6 +65,9 @@ const STEPS: f64 = 128.0;
 
 /// Resident warps of a multiprocessor for which `in_step` divided long rows when the constants were fitted.
 const IN_STEP_WARPS: f64 = 24.0;
+
+/// Warps of a multiprocessor that have a task of `narrow` each, on a small matrix.
+const MIN_NARROW_WARPS: f64 = 20.0;
 
 /// Part of the L2 cache up to which everything stays there between runs, and the part more with which nothing does.
 const HELD_BETWEEN_RUNS: (f64, f64) = (0.7, 0.6);
@@ -161,6 +161,16 @@ impl Tile {
     }
 }
 
+/// How many standard deviations the longest of a warp's rows exceeds the mean, if a row has a group of so many lanes:
+/// of four and of two normally distributed lengths.
+fn deviations(group: u32) -> f64 {
+    match group {
+        8 => 1.03,
+        16 => 0.56,
+        _ => 0.0,
+    }
+}
+
 impl CostModel {
     /// The model for a device, if its rates are known.
     pub fn of(device: &Device) -> Option<Self> {
@@ -193,9 +203,11 @@ impl CostModel {
         let lanes = f64::from(candidate.lanes);
         let of_warp = lanes / 32.0;
         let group = f64::from(candidate.group);
-        // Nonzeros that a group of `row_groups` loads together: the last ones of a row are seldom as many.
+        // A group of `row_groups` loads so many nonzeros together: the last ones of a row are seldom as many. The groups
+        // of a warp wait for the longest of their rows.
         let batch = group / lanes * f64::from(row_groups::LOADS);
         let batches = |length: f64| length / batch + 0.5;
+        let longest_of_warp = mean_row * (1.0 + deviations(candidate.group) * a.variation());
 
         // The L1 cache: tasks of a block are at neighbouring rows.
         let neighbours = match candidate.kernel {
@@ -240,13 +252,9 @@ impl CostModel {
             / (gpu.memory_rate * c.memory_efficiency);
         let l2_bytes = loaded * tile.loaded(SECTOR) * l1_misses + lists * tile.count + results;
         let l2_time = l2_bytes / (per_second * c.l2_bytes_per_cycle * gpu.relative_l2_rate);
-        let l1_cycles = if is_vector || is_in_step || is_grouped {
-            let cycles = c.l1_cycles_per_half_line + c.l1_cycles_per_fill * l1_misses;
-            loads_of_x * loads.loaded(HALF_LINE) / HALF_LINE * cycles
-        } else {
-            loaded * tile.loaded(SECTOR) / L1_BYTES_PER_CYCLE
-        };
-        let l1_time = l1_cycles / per_second;
+        let of_half_line = c.l1_cycles_per_half_line + c.l1_cycles_per_fill * l1_misses;
+        let half_lines = loads_of_x * loads.loaded(HALF_LINE) / HALF_LINE;
+        let l1_time = half_lines * of_half_line / per_second;
         let per_lane = f64::from(candidate.tile) / lanes;
         let loads_of_lane = f64::from(candidate.tile) / f64::from(candidate.load);
         let per_nonzero = c.instructions_per_nonzero
@@ -261,7 +269,7 @@ impl CostModel {
             0.0
         } + if a.is_ordered { c.row_lookup } else { 0.0 };
         let issued = if is_grouped {
-            let of_row = batches(mean_row) * f64::from(row_groups::LOADS) * per_nonzero
+            let of_row = batches(longest_of_warp) * f64::from(row_groups::LOADS) * per_nonzero
                 + c.instructions_per_group;
             tile.count * ends * group / 32.0 * of_row
         } else {
@@ -275,7 +283,6 @@ impl CostModel {
             SpmmKernel::Vector | SpmmKernel::RowGroups => warps * 32.0 / group,
             _ => warps,
         };
-        let of_group = |length| c.cycles_per_group + batches(length) * c.cycles_per_batch;
         let chunk = 32.0 / lanes * narrow::LOADS as f64;
         let (items, cycles) = match candidate.kernel {
             SpmmKernel::Vector => {
@@ -287,11 +294,20 @@ impl CostModel {
                 rows,
                 rows * c.cycles_per_row_in_step + nonzeros * of_warp * c.cycles_per_nonzero_in_step,
             ),
-            SpmmKernel::RowGroups => (rows, rows * of_group(mean_row)),
+            SpmmKernel::RowGroups => {
+                let batches = batches(longest_of_warp);
+                (
+                    rows,
+                    rows * (c.cycles_per_group + batches * c.cycles_per_batch),
+                )
+            }
             _ => {
                 let most = (32.0 * chunk).clamp(512.0, 4096.0);
-                let size = (steps / (warps * 4.0)).clamp(512.0, most);
-                (steps / size, nonzeros / chunk * c.cycles_per_chunk)
+                let of_warp = steps / (gpu.multiprocessors * MIN_NARROW_WARPS);
+                let least = ((of_warp / chunk).ceil().max(1.0) * chunk).min(512.0);
+                let size = (steps / (warps * 4.0)).clamp(least, most);
+                let cycles = nonzeros / chunk * c.cycles_per_chunk;
+                (steps / size, cycles + rows * c.cycles_per_row_of_chunks)
             }
         };
         let resident = slots.min(items * tile.count).max(1.0);
@@ -306,10 +322,20 @@ impl CostModel {
                 longest
             };
             of_one_warp * of_warp * c.cycles_per_nonzero_in_step / gpu.clock
-        } else if is_grouped {
-            tile.count * of_group(longest) / gpu.clock
         } else {
             0.0
+        };
+        let last_group = if is_grouped {
+            let cycles = c.cycles_per_group + batches(longest) * c.cycles_per_last_batch;
+            tile.count * cycles / gpu.clock
+        } else {
+            0.0
+        };
+        // Where not all groups run at the same time, long rows may be the last ones to start.
+        let (longest_time, after_all) = if rows > slots {
+            (longest_time, last_group)
+        } else {
+            (longest_time.max(last_group), 0.0)
         };
 
         let joins_rows = is_vector && longest > STEPS;
@@ -326,7 +352,7 @@ impl CostModel {
         let most = times.into_iter().chain([(launches, Bound::Launches)]);
         let most = most.max_by(|one, other| one.0.total_cmp(&other.0));
         Prediction {
-            seconds: launches + sum.powf(1.0 / c.overlap),
+            seconds: launches + after_all + sum.powf(1.0 / c.overlap),
             bound: most.map_or(Bound::Launches, |(_, bound)| bound),
             l2_misses,
         }

@@ -40,10 +40,9 @@ pub const TYPICAL_FEATURES: u32 = 64;
 /// Minimum mean number of nonzeros that a row has in a block of columns. With fewer, nothing was measured.
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
 
-/// Minimum mean number of nonzeros of a row with which `in_step` is chosen without being timed; the same where rows
-/// have nearly the same length. The warps of a block wait for the longest of four rows, which the model leaves out.
-const MIN_MEAN_ROW_IN_STEP: f64 = 100.0;
-const MIN_EVEN_ROW_IN_STEP: f64 = 50.0;
+/// Minimum mean number of nonzeros of a row with which `in_step` is chosen without being timed. The warps of a block wait
+/// for the longest of four rows, which the model leaves out.
+const MIN_MEAN_ROW_IN_STEP: f64 = 50.0;
 
 /// Nonzeros of the smallest matrix that the model was fitted to. Launches take most of the time of smaller ones, and
 /// what it predicts beside them means little.
@@ -264,7 +263,7 @@ impl Search {
     fn row_groups(&self) -> impl Iterator<Item = Candidate> {
         let is_left = match self.kernel {
             Some(kernel) => kernel == SpmmKernel::RowGroups,
-            None => !self.asks_for_tasks && self.is_sum && self.row.features() > 1,
+            None => !self.asks_for_tasks && self.is_sum,
         };
         let lanes = self.lanes.filter(|_| self.kernel.is_some());
         let groups = self.row.row_groups();
@@ -293,14 +292,10 @@ impl Search {
 
     /// The best candidate for a matrix with these statistics.
     pub fn best(&self, a: &Statistics) -> Choice {
-        let least_row = match a.has_even_rows() {
-            true => MIN_EVEN_ROW_IN_STEP,
-            false => MIN_MEAN_ROW_IN_STEP,
-        };
         let may_be_predicted = |choice: &Choice| match choice.candidate.kernel {
             _ if self.kernel.is_some() => true,
             SpmmKernel::Vector | SpmmKernel::RowGroups => true,
-            SpmmKernel::InStep => a.mean_row() >= least_row,
+            SpmmKernel::InStep => a.mean_row() >= MIN_MEAN_ROW_IN_STEP,
             _ => is_narrow_best(a, &choice.candidate) != Some(false),
         };
         let candidates = self.candidates(a).into_iter();

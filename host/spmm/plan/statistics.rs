@@ -31,6 +31,9 @@ pub struct Statistics {
 /// Rows whose lengths have at most this [variation](Statistics::variation) are nearly of the same length.
 const VARIATION_OF_EVEN_ROWS: f64 = 0.25;
 
+/// The variation that is assumed.
+const ASSUMED_VARIATION: f64 = 0.5;
+
 /// The longest row that is assumed, in mean rows.
 const ASSUMED_LONGEST_ROW: f64 = 4.0;
 
@@ -80,6 +83,11 @@ impl Statistics {
             is_ordered: true,
             ..self.clone()
         }
+    }
+
+    /// How far the lengths of rows differ, or what is assumed if nobody has counted.
+    pub fn variation(&self) -> f64 {
+        self.variation.unwrap_or(ASSUMED_VARIATION)
     }
 
     /// Mean number of nonzeros of a row.

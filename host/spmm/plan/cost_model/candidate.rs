@@ -20,7 +20,7 @@ pub struct FeatureRow {
     /// The kernel for few features, and its lanes for a nonzero.
     narrow_kernel: SpmmKernel,
     narrow_lanes: u32,
-    /// Whether `row_groups` has a kernel for so many.
+    /// Whether plans consider `row_groups` for so many.
     may_be_grouped: bool,
 }
 
@@ -51,7 +51,7 @@ impl FeatureRow {
             in_step_loads: in_step::loads::<E>(shape),
             narrow_kernel: for_few_features(features, reduction),
             narrow_lanes: 32 * narrow::LOADS as u32 / chunk.max(1),
-            may_be_grouped: features <= row_groups::MAX_FEATURES
+            may_be_grouped: (2..=row_groups::MAX_FEATURES).contains(&features)
                 && row_groups::has_one_tile::<E>(features),
         }
     }

@@ -41,12 +41,16 @@ pub struct Constants {
     pub cycles_per_nonzero_in_step: f64,
     /// Instructions of a group of `row_groups` for a row, beside those for its nonzeros.
     pub instructions_per_group: f64,
-    /// Cycles of a group of `row_groups` for a row, and for each batch of nonzeros that it loads together.
+    /// Cycles of a group of `row_groups` for a row.
     pub cycles_per_group: f64,
-    /// See [`cycles_per_group`](Self::cycles_per_group).
+    /// The same for each batch of nonzeros that the group loads together.
     pub cycles_per_batch: f64,
+    /// The same for the longest row, when few others are left.
+    pub cycles_per_last_batch: f64,
     /// Cycles for a chunk of `narrow`.
     pub cycles_per_chunk: f64,
+    /// Cycles of `narrow` for a row.
+    pub cycles_per_row_of_chunks: f64,
     /// Cycles for a step of a task.
     pub cycles_per_step: f64,
     /// Cycles for a row of each further block of columns, which waits for the sum so far.
@@ -63,28 +67,30 @@ pub struct Constants {
 /// As fitted.
 pub const FITTED: Constants = Constants {
     memory_efficiency: 1.0,
-    l2_bytes_per_cycle: 42.62,
-    load_overhead_bytes: 17.86,
-    l2_share: 0.4865,
-    l1_share: 0.4539,
-    l1_cycles_per_half_line: 0.8288,
-    l1_cycles_per_fill: 0.3778,
-    overlap: 2.088,
-    instructions_per_nonzero: 4.272,
-    instructions_per_load: 3.682,
-    instructions_per_element: 2.313,
-    divergence: 0.2275,
-    instructions_per_row_end: 69.3,
-    row_lookup: 6.397,
-    cycles_per_row_in_step: 3953.0,
-    cycles_per_nonzero_in_step: 62.38,
-    instructions_per_group: 60.0,
-    cycles_per_group: 2000.0,
-    cycles_per_batch: 1200.0,
-    cycles_per_chunk: 7372.0,
-    cycles_per_step: 122.9,
-    cycles_per_added_row: 1600.0,
-    l1_reuse_nonzeros: 10.0,
-    search: [0.0004223, 9.448e-10, 6.522e-11, 1.556e-10],
-    division: [0.0002567, 7.455e-10, 1.169e-11],
+    l2_bytes_per_cycle: 53.71,
+    load_overhead_bytes: 17.73,
+    l2_share: 0.4972,
+    l1_share: 0.4879,
+    l1_cycles_per_half_line: 0.829,
+    l1_cycles_per_fill: 0.4923,
+    overlap: 1.869,
+    instructions_per_nonzero: 5.756,
+    instructions_per_load: 3.043,
+    instructions_per_element: 1.509,
+    divergence: 0.2584,
+    instructions_per_row_end: 64.56,
+    row_lookup: 5.968,
+    cycles_per_row_in_step: 3372.0,
+    cycles_per_nonzero_in_step: 54.36,
+    instructions_per_group: 71.06,
+    cycles_per_group: 2225.0,
+    cycles_per_batch: 464.7,
+    cycles_per_last_batch: 500.0,
+    cycles_per_chunk: 6220.0,
+    cycles_per_row_of_chunks: 346.1,
+    cycles_per_step: 113.1,
+    cycles_per_added_row: 1597.0,
+    l1_reuse_nonzeros: 12.38,
+    search: [0.0003577, 9.786e-10, 6.853e-11, 1.551e-10],
+    division: [0.0002165, 6.008e-10, 1.424e-11],
 };

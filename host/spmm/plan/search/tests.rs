@@ -61,33 +61,19 @@ fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
 }
 
 #[test]
-fn in_step_is_chosen_for_rows_of_50_nonzeros_only_if_they_are_even() {
-    let clustered = |mean_row, variation, wide| {
-        let a = Statistics {
-            variation,
-            ..even(6_000_000 / mean_row, mean_row, BEST_CLUSTERS)
-        };
-        let search = search(a, features(wide));
-        let best = search.best_of_each(1.0)[0].candidate.kernel;
-        (best, search.choose().candidate.kernel)
-    };
+fn in_step_is_chosen_by_prediction_for_rows_of_50_nonzeros_or_more() {
     let mut preferred = 0;
     for mean_row in [40, 49, 50, 60, 80, 99] {
         for wide in [41, 50, 64, 100, 200] {
-            let (best, even) = clustered(mean_row, Some(0.2), wide);
+            let a = even(6_000_000 / mean_row, mean_row, BEST_CLUSTERS);
+            let search = search(a, features(wide));
+            let best = search.best_of_each(1.0)[0].candidate.kernel;
+            let chosen = search.choose().candidate.kernel;
             if mean_row >= 50 {
-                assert_eq!(even, best, "{mean_row} nonzeros, {wide} features");
+                assert_eq!(chosen, best, "{mean_row} nonzeros, {wide} features");
                 preferred += u32::from(best == SpmmKernel::InStep);
             } else {
-                assert_ne!(even, SpmmKernel::InStep);
-            }
-            for variation in [None, Some(0.3), Some(1.0)] {
-                let uneven = clustered(mean_row, variation, wide).1;
-                assert_ne!(
-                    uneven,
-                    SpmmKernel::InStep,
-                    "{mean_row} nonzeros, {wide} features"
-                );
+                assert_ne!(chosen, SpmmKernel::InStep);
             }
         }
     }
@@ -137,8 +123,9 @@ fn narrow_is_compared<E: SpmmElement>(wide: u32, reduction: Reduction) -> u32 {
         let vector = others.map(|other| other.candidate).next().unwrap();
         let is_faster = search.predict(&narrow).seconds < search.predict(&vector).seconds;
         let prefers = is_faster && wide <= MAX_FEATURES_OF_COMPARISON;
-        if let found @ (None | Some(SpmmKernel::Narrow)) = search.for_few_features(row, &vector) {
-            assert_eq!(found.is_some(), prefers);
+        let few = search.for_few_features(search.row, &vector);
+        if let None | Some(SpmmKernel::Narrow) = few {
+            assert_eq!(few.is_some(), prefers);
         }
         taken += u32::from(found.kernel == SpmmKernel::Narrow);
     }
