@@ -103,7 +103,7 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
         let groups = SpmmTuning::new().kernel(SpmmKernel::RowGroups);
         for (order, lanes) in ORDERS
             .into_iter()
-            .flat_map(|order| [8, 16, 32].map(|lanes| (order, lanes)))
+            .flat_map(|order| [2, 4, 8, 16, 32].map(|lanes| (order, lanes)))
         {
             all.push(Candidate::set(groups.order(order).lanes(lanes)));
         }

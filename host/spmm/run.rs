@@ -73,7 +73,7 @@ impl<E: SpmmElement> Spmm<E> {
             .for_few_features::<E>(features, reduction, epilogue);
         found.map_or(own, |kernel| match kernel {
             SpmmKernel::RowGroups => (kernel, &few.rows),
-            _ => (kernel, &few.tasks),
+            _ => (SpmmKernel::Narrow, &few.tasks),
         })
     }
 

@@ -83,9 +83,9 @@ def predict(s, c, parts=False):
     # Nonzeros that a group of `row_groups` loads together: the last ones of a row are seldom as many.
     batch = s.group / s.lanes * GROUPS_LOADS
     batches = lambda length: length / batch + 0.5
-    # The groups of a warp wait for that with the longest row: so many standard deviations more than the mean, of four
-    # and of two normally distributed lengths.
-    deviations = np.select([s.group == 8, s.group == 16], [1.03, 0.56], 0.0)
+    # The groups of a warp wait for that with the longest row: so many standard deviations more than the mean, of 16,
+    # 8, 4 and 2 normally distributed lengths.
+    deviations = np.select([s.group == 2, s.group == 4, s.group == 8, s.group == 16], [1.77, 1.42, 1.03, 0.56], 0.0)
     longest_of_warp = mean_row * (1 + deviations * s.variation)
 
     # The L1 cache.

@@ -162,9 +162,11 @@ impl Tile {
 }
 
 /// How many standard deviations the longest of a warp's rows exceeds the mean, if a row has a group of so many lanes:
-/// of four and of two normally distributed lengths.
+/// of 16, 8, 4 and 2 normally distributed lengths.
 fn deviations(group: u32) -> f64 {
     match group {
+        2 => 1.77,
+        4 => 1.42,
         8 => 1.03,
         16 => 0.56,
         _ => 0.0,

@@ -28,6 +28,9 @@ use warprow_kernels::spmm::{EpilogueKind, ItemKind, LaunchShape, Reduction, Spmm
 /// [Locality](locality::Localities::far) below which consecutive rows share their columns.
 const SHARING_BELOW: f64 = 0.6;
 
+/// Lanes of a row of `row_groups` on a device whose rates are unknown.
+const DEFAULT_GROUP: u32 = 16;
+
 /// Rows of a task of a matrix whose consecutive rows share their columns.
 const ROWS_OF_SHARING_TASK: f64 = 8.0;
 
@@ -144,7 +147,8 @@ impl Choices {
                 .filter(|_| options.measure == Some(true) && search.is_some()),
             search,
             kernel,
-            prediction: choice.map(|choice| choice.prediction),
+            prediction: (choice.filter(|choice| choice.candidate.kernel == kernel))
+                .map(|choice| choice.prediction),
             lanes: Remembered::default(),
             groups: Remembered::default(),
             for_few_features: Remembered::default(),
@@ -303,6 +307,12 @@ impl Choices {
         }))
     }
 
+    /// The lanes that are asked for in a run with so many features.
+    fn requested_lanes_for(&self, features: u32) -> Option<u32> {
+        let are_for = |other: u32| other == features;
+        (self.requested_lanes).filter(|_| self.lanes_are_for.is_none_or(are_for))
+    }
+
     /// The lanes of a row in a run by `row_groups`.
     pub fn group<E: SpmmElement>(
         &self,
@@ -312,12 +322,10 @@ impl Choices {
     ) -> u32 {
         self.groups.find(features, epilogue, || {
             let row = FeatureRow::new::<E>(features, reduction, epilogue);
-            let requested = self
-                .requested_lanes
-                .filter(|_| self.kernel == SpmmKernel::RowGroups);
+            let is_own = self.kernel == SpmmKernel::RowGroups;
+            let requested = self.requested_lanes_for(features).filter(|_| is_own);
             let chosen = || self.search.as_ref().and_then(|search| search.group(row));
-            let group = requested.or_else(chosen).unwrap_or(row_groups::GROUPS[1]);
-            row_groups::group::<E>(features, group)
+            row.group(requested.or_else(chosen).unwrap_or(DEFAULT_GROUP))
         })
     }
 
@@ -334,13 +342,12 @@ impl Choices {
         self.lanes.find(features, epilogue, || {
             let row = FeatureRow::new::<E>(features, reduction, epilogue);
             let counts = row.lane_counts(self.column_blocks);
-            let are_for = |other: u32| other == features;
-            let requested = self.requested_lanes;
-            let requested = requested.filter(|_| self.lanes_are_for.is_none_or(are_for));
-            let wanted = requested.unwrap_or_else(|| match &self.search {
-                Some(search) => search.lanes(row, self.column_blocks),
-                None => row.lanes_of_whole_row(self.column_blocks),
-            });
+            let wanted = self
+                .requested_lanes_for(features)
+                .unwrap_or_else(|| match &self.search {
+                    Some(search) => search.lanes(row, self.column_blocks),
+                    None => row.lanes_of_whole_row(self.column_blocks),
+                });
             counts.at_most(wanted)
         })
     }

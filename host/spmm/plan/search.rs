@@ -40,9 +40,14 @@ pub const TYPICAL_FEATURES: u32 = 64;
 /// Minimum mean number of nonzeros that a row has in a block of columns. With fewer, nothing was measured.
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
 
-/// Minimum mean number of nonzeros of a row with which `in_step` is chosen without being timed. The warps of a block wait
-/// for the longest of four rows, which the model leaves out.
-const MIN_MEAN_ROW_IN_STEP: f64 = 50.0;
+/// Minimum mean number of nonzeros of a row with which `in_step` is chosen without being timed; the same where rows
+/// have nearly the same length, or few features. The warps of a block wait for the longest of four rows, which the model
+/// leaves out.
+const MIN_MEAN_ROW_IN_STEP: f64 = 100.0;
+const MIN_EVEN_ROW_IN_STEP: f64 = 50.0;
+
+/// Features that are few for that.
+const FEW_FEATURES_IN_STEP: u32 = 33;
 
 /// Nonzeros of the smallest matrix that the model was fitted to. Launches take most of the time of smaller ones, and
 /// what it predicts beside them means little.
@@ -112,6 +117,7 @@ pub struct Search {
     blocks: Option<u32>,
     may_have_blocks: bool,
     is_sum: bool,
+    knows_features: bool,
     /// Whether the caller asks for something that only kernels on tasks have.
     asks_for_tasks: bool,
     runs: f64,
@@ -207,6 +213,7 @@ impl Search {
             blocks: tuning.column_blocks,
             may_have_blocks: is_own_sum && !reduction.is_extremum(),
             is_sum: !reduction.is_extremum(),
+            knows_features: options.features.is_some(),
             asks_for_tasks: asks_for_tasks(tuning),
             runs: f64::from(expected_runs(options)),
             row: FeatureRow::new::<E>(features, reduction, EpilogueKind::Plain),
@@ -263,11 +270,13 @@ impl Search {
     fn row_groups(&self) -> impl Iterator<Item = Candidate> {
         let is_left = match self.kernel {
             Some(kernel) => kernel == SpmmKernel::RowGroups,
-            None => !self.asks_for_tasks && self.is_sum,
+            // The kernel of a plan for any number of features is one for many.
+            None => !self.asks_for_tasks && self.is_sum && self.knows_features,
         };
         let lanes = self.lanes.filter(|_| self.kernel.is_some());
+        let group = lanes.map(|lanes| self.row.group(lanes));
         let groups = self.row.row_groups();
-        groups.filter(move |groups| is_left && lanes.is_none_or(|lanes| groups.group == lanes))
+        groups.filter(move |groups| is_left && group.is_none_or(|group| groups.group == group))
     }
 
     /// The numbers of blocks of columns that the caller leaves.
@@ -292,10 +301,15 @@ impl Search {
 
     /// The best candidate for a matrix with these statistics.
     pub fn best(&self, a: &Statistics) -> Choice {
+        let has_few_features = self.row.features() <= FEW_FEATURES_IN_STEP;
+        let least_row = match a.has_even_rows() || has_few_features {
+            true => MIN_EVEN_ROW_IN_STEP,
+            false => MIN_MEAN_ROW_IN_STEP,
+        };
         let may_be_predicted = |choice: &Choice| match choice.candidate.kernel {
             _ if self.kernel.is_some() => true,
             SpmmKernel::Vector | SpmmKernel::RowGroups => true,
-            SpmmKernel::InStep => a.mean_row() >= MIN_MEAN_ROW_IN_STEP,
+            SpmmKernel::InStep => a.mean_row() >= least_row,
             _ => is_narrow_best(a, &choice.candidate) != Some(false),
         };
         let candidates = self.candidates(a).into_iter();
@@ -340,6 +354,11 @@ impl Search {
             }
         }
         best.and_then(|(_, kernel)| kernel)
+            .map(|kernel| match kernel {
+                // It wants other items than a plan for any number of features has.
+                SpmmKernel::Spmv => SpmmKernel::Narrow,
+                kernel => kernel,
+            })
     }
 
     /// The lanes of a row in a run by `row_groups`; `None` for many features.

@@ -138,6 +138,11 @@ impl FeatureRow {
         })
     }
 
+    /// The lanes of a group of `row_groups`, if so many are asked for.
+    pub fn group(self, asked_for: u32) -> u32 {
+        row_groups::group(self.narrow_lanes, asked_for)
+    }
+
     /// `row_groups`, with each number of lanes that a group may have; nothing for many features.
     pub fn row_groups(self) -> impl Iterator<Item = Candidate> {
         let lanes = self.narrow_lanes;

@@ -1,4 +1,4 @@
-//! A group of 8, 16 or 32 lanes computes a row, and each lane loads its own nonzeros: for few features.
+//! A group of 2 to 32 lanes computes a row, and each lane loads its own nonzeros: for few features.
 //!
 //! Changes from `narrow`: there, a warp's products go through shared memory, and a segmented scan finds the sums of the
 //! rows. That costs the same for rows of all lengths, but more than the products themselves. Here a group keeps the
@@ -37,7 +37,7 @@ use warprow_kernels_matrix::{Operand, SumOf};
 
 /// What it does, in one line.
 pub const SUMMARY: &str =
-    "for few features: a group of 8 to 32 lanes a row, each lane loads its own nonzeros";
+    "for few features: a group of 2 to 32 lanes a row, each lane loads its own nonzeros";
 
 /// The rung that it continues.
 pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::Narrow);
@@ -52,7 +52,7 @@ pub const HAS_EXTREMA: bool = false;
 pub const MAX_FEATURES: u32 = 64;
 
 /// The lanes that a group may have.
-pub const GROUPS: [u32; 3] = [8, 16, 32];
+pub const GROUPS: [u32; 5] = [2, 4, 8, 16, 32];
 
 /// Threads in a block.
 pub const BLOCK: u32 = 128;
@@ -65,16 +65,10 @@ pub fn has_one_tile<T: Operand>(features: u32) -> bool {
     features <= WARP_SIZE * width::<T>(features, Reduction::Sum)
 }
 
-/// The lanes of a group, for so many features of packed X and Y: as many as asked for, or as a nonzero has.
-pub fn group<T: Operand>(features: u32, asked_for: u32) -> u32 {
-    group_of(features, width::<T>(features, Reduction::Sum), asked_for)
-}
-
-/// The same for vectors of `width` features.
-fn group_of(features: u32, width: u32, asked_for: u32) -> u32 {
+/// The lanes of a group: as many as asked for, or the next lower number, but no fewer than a nonzero has.
+pub fn group(lanes_of_nonzero: u32, asked_for: u32) -> u32 {
     let asked_for = GROUPS.into_iter().rfind(|&lanes| lanes <= asked_for);
-    let of_nonzero = lane_groups::lanes(features, width);
-    asked_for.unwrap_or(GROUPS[0]).max(of_nonzero)
+    asked_for.unwrap_or(GROUPS[0]).max(lanes_of_nonzero)
 }
 
 /// A group of `shape.lanes` lanes for each row, or as many as a nonzero has if these are more. Lanes of a group lie
@@ -85,7 +79,7 @@ pub fn launch<T: Operand>(
     _: EpilogueKind,
 ) -> LaunchConfig {
     let width = width::<T>(shape.vector_multiple(), reduction);
-    let group = group_of(shape.features, width, shape.lanes);
+    let group = group(lane_groups::lanes(shape.features, width), shape.lanes);
     let rows = BLOCK / group;
     LaunchConfig::new(shape.items.div_ceil(rows), (group, rows))
 }
@@ -112,8 +106,8 @@ pub fn handle<T: Operand>(
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
 /// and a multiple of `WIDTH`, as are the strides and the places where X and Y start; strides are below 4 GiB; X and Y
-/// are apart from each other; y holds numbers if beta is not 0; `items` are the rows. A block has 8, 16 or 32 threads
-/// along x, no fewer than a nonzero has lanes, and whole warps.
+/// are apart from each other; y holds numbers if beta is not 0; `items` are the rows. A block has 2, 4, 8, 16
+/// or 32 threads along x, no fewer than a nonzero has lanes, and whole warps.
 #[kernel(
     name = "spmm_row_groups",
     T = [f32, f64, f16, bf16], WIDTH = [1];
