@@ -126,11 +126,55 @@ fn rows_that_share_columns_never_take_more_time() {
 
 #[test]
 fn the_bound_is_the_memory_where_x_is_large_and_the_launches_where_there_is_little_to_do() {
+    let bound = |profile: &DeviceProfile, a: &Statistics| {
+        model(profile).predict(a, &row(256).vector(32, 1)).bound
+    };
+    let h200 = DeviceProfile::h200();
+    assert_eq!(bound(&h200, &even(4_000_000, 10)), Bound::Memory);
+    assert_eq!(bound(&h200, &even(2, 1)), Bound::Launches);
+    assert_eq!(bound(&h200, &even(20_000, 200)), Bound::L1);
+    // The L1 cache of an H200 takes longer for what the L2 cache sends it than that takes to send it.
+    let mut slow = h200;
+    slow.rates.l2_bytes_per_second = slow.rates.l2_bytes_per_second.map(|rate| rate / 2);
+    assert_eq!(bound(&slow, &even(20_000, 200)), Bound::L2);
+}
+
+#[test]
+fn row_groups_takes_no_less_time_for_a_longer_row_or_rows_that_vary_more() {
     let model = model(&DeviceProfile::h200());
-    let bound = |a: &Statistics| model.predict(a, &row(256).vector(32, 1)).bound;
-    assert_eq!(bound(&even(4_000_000, 10)), Bound::Memory);
-    assert_eq!(bound(&even(2, 1)), Bound::Launches);
-    assert_eq!(bound(&even(20_000, 200)), Bound::L2);
+    for a in [even(1000, 30), even(200_000, 6), even(1_000_000, 20)] {
+        for candidate in [2, 8, 16, 32, 50, 64]
+            .into_iter()
+            .flat_map(|wide| row(wide).row_groups())
+        {
+            let time = |a: &Statistics| model.predict(a, &candidate).seconds;
+            let of_longest = [50, 100, 1_000, 10_000, 1_000_000].map(|longest_row| {
+                time(&Statistics {
+                    longest_row,
+                    ..a.clone()
+                })
+            });
+            let of_variation = [0.0, 0.1, 0.5, 1.0, 3.0].map(|variation| {
+                time(&Statistics {
+                    variation: Some(variation),
+                    ..a.clone()
+                })
+            });
+            for times in [of_longest, of_variation] {
+                assert!(times.is_sorted(), "{candidate:?}: {times:?}");
+            }
+            assert!(
+                of_longest[4] > 2.0 * of_longest[0],
+                "{candidate:?}: {of_longest:?}"
+            );
+            // Only where rows share a warp do they wait for one another.
+            assert_eq!(
+                of_variation[4] > of_variation[0],
+                candidate.group < 32,
+                "{candidate:?}"
+            );
+        }
+    }
 }
 
 #[test]

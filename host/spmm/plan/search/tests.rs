@@ -21,6 +21,14 @@ fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
     }
 }
 
+/// The same, but for the length of the longest row.
+fn with_longest(statistics: Statistics, longest_row: u32) -> Statistics {
+    Statistics {
+        longest_row,
+        ..statistics
+    }
+}
+
 fn search(statistics: Statistics, options: SpmmOptions) -> Search {
     search_of::<f32>(statistics, options)
 }
@@ -46,44 +54,87 @@ fn features(features: u32) -> SpmmOptions {
 fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
     use SpmmKernel::{InStep, Narrow, Spmv, Vector};
     let random = Localities::NONE;
-    for (rows, mean_row, locality, wide, wanted) in [
-        (8_000, 500, random, 128, (InStep, 16, 1)),
-        (600_000, 73, BEST_CLUSTERS, 1, (Spmv, 1, 1)),
-        (200_000, 6, random, 8, (Narrow, 2, 1)),
-        (200_000, 20, random, 32, (Vector, 8, 1)),
-        (400_000, 15, BEST_CLUSTERS, 33, (Vector, 16, 1)),
-        (1_000_000, 10, BEST_CLUSTERS, 256, (Vector, 32, 1)),
-        (1_000_000, 60, random, 64, (Vector, 8, 4)),
+    for (rows, mean_row, longest, locality, wide, wanted) in [
+        (8_000, 500, 1_000, random, 128, (InStep, 16, 1)),
+        (600_000, 73, 146, BEST_CLUSTERS, 1, (Spmv, 1, 1)),
+        (200_000, 6, 20_000, random, 8, (Narrow, 2, 1)),
+        (200_000, 20, 40, random, 64, (Vector, 8, 1)),
+        (200_000, 6, 12, random, 64, (Vector, 16, 1)),
+        (1_000_000, 10, 20, BEST_CLUSTERS, 256, (Vector, 32, 1)),
+        (1_000_000, 60, 120, random, 64, (Vector, 8, 4)),
     ] {
-        let found = chosen(even(rows, mean_row, locality), features(wide));
+        let a = with_longest(even(rows, mean_row, locality), longest);
+        let found = chosen(a, features(wide));
         assert_eq!(found, wanted, "{rows} rows of {mean_row}, {wide} features");
     }
 }
 
 #[test]
-fn in_step_is_chosen_by_prediction_for_rows_of_50_nonzeros_or_more() {
-    let mut preferred = 0;
-    for mean_row in [40, 49, 50, 60, 80, 99] {
-        for wide in [41, 50, 64, 100, 200] {
-            let a = even(6_000_000 / mean_row, mean_row, BEST_CLUSTERS);
+fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
+    for (rows, mean_row, wide, lanes, group) in [
+        (600_000, 5, 4, 1, 2),
+        (200_000, 20, 8, 2, 4),
+        (200_000, 40, 8, 2, 8),
+        (200_000, 100, 16, 4, 16),
+        (200_000, 100, 32, 8, 32),
+        (600_000, 5, 32, 8, 8),
+    ] {
+        let search = search(even(rows, mean_row, Localities::NONE), features(wide));
+        let found = search.choose().candidate;
+        assert_eq!(
+            (found.kernel, found.lanes, found.group),
+            (SpmmKernel::RowGroups, lanes, group),
+            "{rows} rows of {mean_row}, {wide} features"
+        );
+    }
+}
+
+/// Rows of at least 100 nonzeros, or of 50 if rows are even or features are few.
+#[test]
+fn in_step_is_chosen_by_prediction_for_rows_of_100_nonzeros_or_of_50_that_are_even_or_of_few_features()
+ {
+    // How often it is chosen for rows of 100, for even ones and for few features, and how often it is left out although
+    // it is predicted to be the fastest.
+    let [mut long, mut even_rows, mut few, mut left_out] = [0; 4];
+    for mean_row in [40, 49, 50, 60, 80, 99, 100, 150, 300] {
+        for (wide, variation) in [33, 41, 50, 64, 100, 200]
+            .into_iter()
+            .flat_map(|wide| [0.2, 0.3].map(|variation| (wide, variation)))
+        {
+            let a = Statistics {
+                variation: Some(variation),
+                ..even(6_000_000 / mean_row, mean_row, BEST_CLUSTERS)
+            };
             let search = search(a, features(wide));
             let best = search.best_of_each(1.0)[0].candidate.kernel;
             let chosen = search.choose().candidate.kernel;
-            if mean_row >= 50 {
-                assert_eq!(chosen, best, "{mean_row} nonzeros, {wide} features");
-                preferred += u32::from(best == SpmmKernel::InStep);
+            let (is_even, is_few) = (variation < 0.25, wide <= 33);
+            let is_preferred = u32::from(best == SpmmKernel::InStep);
+            if mean_row >= 100 || mean_row >= 50 && (is_even || is_few) {
+                assert_eq!(
+                    chosen, best,
+                    "{mean_row} nonzeros, {wide} features, variation {variation}"
+                );
+                long += is_preferred * u32::from(mean_row >= 100);
+                even_rows += is_preferred * u32::from(mean_row < 100 && !is_few);
+                few += is_preferred * u32::from(mean_row < 100 && !is_even);
             } else {
                 assert_ne!(chosen, SpmmKernel::InStep);
+                left_out += is_preferred;
             }
         }
     }
-    assert!(preferred > 0);
+    for count in [long, even_rows, few, left_out] {
+        assert!(count > 0, "{long} {even_rows} {few} {left_out}");
+    }
 }
 
 #[test]
 fn narrow_with_more_than_two_lanes_is_timed_and_chosen_for_small_matrices_alone() {
     for (rows, mean_row, wanted) in [(600_000, 5, false), (8_000, 500, false), (5_000, 100, true)] {
-        let search = search(even(rows, mean_row, Localities::NONE), features(16));
+        // A row that `row_groups` would wait for.
+        let a = with_longest(even(rows, mean_row, Localities::NONE), rows);
+        let search = search(a, features(16));
         let is_narrow = |choice: &Choice| choice.candidate.kernel == SpmmKernel::Narrow;
         assert_eq!(
             is_narrow(&search.choose()),
@@ -95,38 +146,52 @@ fn narrow_with_more_than_two_lanes_is_timed_and_chosen_for_small_matrices_alone(
 }
 
 /// Plans of large matrices take `narrow` with more than two lanes where the model says that it is the fastest, and in
-/// so many cases.
+/// so many cases. Those that do not know the features compare in the same way.
 fn narrow_is_compared<E: SpmmElement>(wide: u32, reduction: Reduction) -> u32 {
     let mut taken = 0;
-    for (rows, mean_row) in [(600_000, 5), (400_000, 15), (60_000, 80), (8_000, 500)] {
-        let a = even(rows, mean_row, Localities::NONE);
+    let sizes = [(600_000, 5), (400_000, 15), (60_000, 80), (8_000, 500)];
+    let matrices = sizes.map(|(rows, mean_row)| even(rows, mean_row, Localities::NONE));
+    // Rows that `row_groups` would wait for.
+    let with_long_rows = matrices.clone().map(|a| with_longest(a, 40_000));
+    for a in matrices.into_iter().chain(with_long_rows) {
+        let what = format!("{} rows of {}, {wide} features", a.rows, a.mean_row());
+        let mean_row = a.mean_row();
         let search = search_of::<E>(a, features(wide).reduction(reduction));
         let narrow = search.row.narrow().unwrap();
-        assert!(narrow.lanes > NARROW_LANES);
+        assert!(narrow.lanes > NARROW_LANES && wide <= FEW_FEATURES_IN_STEP);
         let all = search.best_of_each(f64::INFINITY);
         let is_allowed = |choice: &&Choice| match choice.candidate.kernel {
-            SpmmKernel::InStep => f64::from(mean_row) >= MIN_MEAN_ROW_IN_STEP,
+            SpmmKernel::InStep => mean_row >= MIN_EVEN_ROW_IN_STEP,
             SpmmKernel::Narrow => wide <= MAX_FEATURES_OF_COMPARISON,
             _ => true,
         };
         let fastest = all.iter().find(is_allowed).unwrap().candidate;
         let found = search.choose().candidate;
         assert_eq!(
-            (found.kernel, found.lanes),
-            (fastest.kernel, fastest.lanes),
-            "{rows} rows of {mean_row}, {wide} features"
+            (found.kernel, found.group),
+            (fastest.kernel, fastest.group),
+            "{what}"
         );
         // A plan that does not know the features compares with its own kernel.
-        let others = all
-            .iter()
-            .filter(|other| other.candidate.kernel == SpmmKernel::Vector);
-        let vector = others.map(|other| other.candidate).next().unwrap();
-        let is_faster = search.predict(&narrow).seconds < search.predict(&vector).seconds;
-        let prefers = is_faster && wide <= MAX_FEATURES_OF_COMPARISON;
-        let few = search.for_few_features(search.row, &vector);
-        if let None | Some(SpmmKernel::Narrow) = few {
-            assert_eq!(few.is_some(), prefers);
-        }
+        let least = |kernel| {
+            let mut of_kernel = all.iter().filter(|other| other.candidate.kernel == kernel);
+            of_kernel.next().map(|other| other.candidate)
+        };
+        let vector = least(SpmmKernel::Vector).unwrap();
+        let compared = [
+            Some(vector),
+            Some(narrow).filter(|_| wide <= MAX_FEATURES_OF_COMPARISON),
+            least(SpmmKernel::RowGroups),
+        ];
+        let seconds = |candidate: &Candidate| search.predict(candidate).seconds;
+        let compared = compared.into_iter().flatten();
+        let fastest = compared.min_by(|one, other| seconds(one).total_cmp(&seconds(other)));
+        let wanted = fastest.map(|fastest| fastest.kernel);
+        assert_eq!(
+            search.for_few_features(search.row, &vector),
+            wanted.filter(|&kernel| kernel != SpmmKernel::Vector),
+            "{what}"
+        );
         taken += u32::from(found.kernel == SpmmKernel::Narrow);
     }
     taken
@@ -147,6 +212,61 @@ fn narrow_with_more_than_two_lanes_is_compared_with_other_kernels_for_up_to_8_fe
         assert_eq!(narrow_is_compared::<f32>(wide, Reduction::Sum), 0);
         assert_eq!(narrow_is_compared::<f64>(wide, Reduction::Sum), 0);
         assert_eq!(narrow_is_compared::<f32>(wide, Reduction::Max), 0);
+    }
+}
+
+#[test]
+fn row_groups_is_a_candidate_for_sums_and_means_of_2_to_64_known_features_in_one_tile() {
+    let a = || even(200_000, 6, Localities::NONE);
+    let is_candidate = |search: &Search| {
+        let all = search.candidates(&search.statistics);
+        all.iter()
+            .any(|choice| choice.candidate.kernel == SpmmKernel::RowGroups)
+    };
+    for wide in [1, 2, 7, 8, 32, 33, 34, 41, 63, 64, 65, 66, 128] {
+        // A lane has one feature of an odd number.
+        let wanted = (2..=64).contains(&wide) && (wide <= 32 || wide % 2 == 0);
+        for &reduction in Reduction::ALL {
+            let search = search(a(), features(wide).reduction(reduction));
+            let found = is_candidate(&search);
+            assert_eq!(
+                found,
+                wanted && !reduction.is_extremum(),
+                "{wide} features, {reduction:?}"
+            );
+        }
+    }
+    for &reduction in Reduction::ALL {
+        let untold = search(a(), SpmmOptions::new().reduction(reduction));
+        assert!(!is_candidate(&untold), "{reduction:?}");
+        // It may take it when it runs.
+        let row = FeatureRow::new::<f32>(8, reduction, EpilogueKind::Plain);
+        let few = untold.for_few_features(row, &row.vector(8, 1));
+        let is_taken = few == Some(SpmmKernel::RowGroups);
+        assert_eq!(is_taken, !reduction.is_extremum(), "{reduction:?}: {few:?}");
+    }
+}
+
+#[test]
+fn a_requested_group_has_the_next_lower_number_of_lanes_and_no_fewer_than_a_nonzero() {
+    for (wide, lanes, group) in [
+        (4, 1, 2),
+        (4, 3, 2),
+        (4, 12, 8),
+        (4, 31, 16),
+        (4, 100, 32),
+        (8, 12, 8),
+        (32, 4, 8),
+        (50, 12, 32),
+    ] {
+        let tuning = SpmmTuning::new().kernel(SpmmKernel::RowGroups);
+        let options = features(wide).tuning(tuning.lanes(lanes));
+        let search = search(even(200_000, 6, Localities::NONE), options);
+        let all = search.candidates(&search.statistics);
+        let groups: Vec<u32> = all.iter().map(|choice| choice.candidate.group).collect();
+        assert_eq!(groups, [group], "{wide} features, {lanes} lanes");
+        let found = search.choose().candidate;
+        assert_eq!((found.kernel, found.group), (SpmmKernel::RowGroups, group));
     }
 }
 
