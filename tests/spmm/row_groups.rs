@@ -4,11 +4,15 @@ use super::narrow::structure;
 use ndarray::Array2;
 use sprs::CsMatI;
 use support::devices;
+use warprow::device::{Device, DeviceProfile, EmulatorOptions};
 use warprow::reference::{Operation, WholeProduct};
 use warprow::{
     Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
     generate,
 };
+
+/// The lanes that a group may have.
+const GROUPS: [u32; 5] = [2, 4, 8, 16, 32];
 
 fn groups_of(lanes: u32) -> SpmmOptions {
     let tuning = SpmmTuning::new().kernel(SpmmKernel::RowGroups);
@@ -34,8 +38,15 @@ fn is_exact<E: SpmmElement>() {
         for features in [1, 2, 3, 4, 6, 8, 12, 16, 24, 31, 32, 33, 64, 130, 200] {
             let whole = WholeProduct::<E>::new(structure(&lengths).view(), features, 3);
             for device in devices() {
-                for lanes in [8, 16, 32] {
+                let mut groups = vec![];
+                for lanes in GROUPS {
                     let plan = Spmm::plan(&device, whole.a(), groups_of(lanes)).unwrap();
+                    // A group has at least the lanes of a row of X.
+                    let group = plan.lanes(features as u32);
+                    if groups.contains(&group) {
+                        continue;
+                    }
+                    groups.push(group);
                     let y = plan.multiply(whole.x().view()).unwrap();
                     let checked = whole.verify(y.view());
                     assert!(checked.is_exact(), "{plan}, {features} features: {checked}");
@@ -45,6 +56,7 @@ fn is_exact<E: SpmmElement>() {
                         "other bits: {plan}"
                     );
                 }
+                assert_eq!(groups.last(), Some(&Some(32)), "{features} features");
             }
         }
     }
@@ -63,9 +75,15 @@ fn groups_have_the_lanes_that_are_asked_for_or_those_of_a_row_of_x() {
     let a = generate::uniform::<f32>(1_000, 500, 9_000, 1).unwrap();
     for device in devices() {
         for (features, lanes, threads) in [
+            (4, 1, (2, 64)),
+            (4, 2, (2, 64)),
+            (4, 4, (4, 32)),
             (4, 8, (8, 16)),
+            (4, 12, (8, 16)),
             (4, 16, (16, 8)),
             (4, 32, (32, 4)),
+            (8, 2, (2, 64)),
+            (16, 2, (4, 32)),
             (32, 8, (8, 16)),
             (64, 8, (16, 8)),
             (200, 8, (32, 4)),
@@ -136,11 +154,36 @@ fn an_infinite_last_product_of_a_row_stays_infinite() {
         for features in [1, 2, 4, 8, 32] {
             let mut x = Array2::<f32>::ones((51, features));
             x.row_mut(50).fill(f32::INFINITY);
-            for lanes in [8, 16, 32] {
+            for lanes in GROUPS {
                 let plan = Spmm::<f32>::plan(&device, a.view(), groups_of(lanes)).unwrap();
                 let y = plan.multiply(x.view()).unwrap();
                 assert!(y.iter().all(|&y| y == f32::INFINITY), "{plan}: {y}");
             }
         }
+    }
+}
+
+/// A row of X of more than 64 features, or of several tiles, is none that the cost model has times of `row_groups` for.
+#[test]
+fn the_kernel_has_no_prediction_for_many_features_but_is_right_if_it_is_asked_for() {
+    let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
+    for (features, is_predicted) in [(8, true), (64, true), (1, false), (33, false), (200, false)] {
+        let whole = WholeProduct::<f32>::new(structure(&[9; 300]).view(), features, 3);
+        let tuning = SpmmTuning::new().kernel(SpmmKernel::RowGroups);
+        let options = SpmmOptions::new().tuning(tuning).features(features as u32);
+        let plan = Spmm::plan(&device, whole.a(), options).unwrap();
+        assert_eq!(plan.kernel(), SpmmKernel::RowGroups);
+        assert_eq!(
+            plan.prediction(features as u32).is_some(),
+            is_predicted,
+            "{plan}"
+        );
+        assert_eq!(
+            plan.to_string().contains("predicted"),
+            is_predicted,
+            "{plan}"
+        );
+        let checked = whole.verify(plan.multiply(whole.x().view()).unwrap().view());
+        assert!(checked.is_exact(), "{plan}: {checked}");
     }
 }
