@@ -1,9 +1,10 @@
 //! Products with few features: [`Spmv`], and plans that do not know the number of features.
 
-use super::plan::assert_right;
+use super::plan::{assert_right, with_long_row};
 use ndarray::Axis;
 use sprs::CsMatI;
 use support::devices;
+use warprow::device::{Device, DeviceProfile, EmulatorOptions};
 use warprow::reference::WholeProduct;
 use warprow::{
     Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, Spmv, bf16, f16, generate,
@@ -132,6 +133,41 @@ fn spmv_takes_means_and_extrema_and_gives_the_same_bits_in_every_run() {
             for _ in 0..3 {
                 assert_eq!(spmv.multiply(x.column(0)).unwrap(), y, "other bits: {spmv}");
             }
+        }
+    }
+}
+
+/// On a GPU whose rates are known, a plan that knows no features takes for one feature a kernel whose tasks it has.
+#[test]
+fn a_plan_of_an_emulated_gpu_that_knows_no_features_is_right_with_any() {
+    let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
+    let skewed = generate::rmat::<f32>(700, 9_000, SKEWED, 3).unwrap();
+    let even = generate::uniform::<f32>(3_000, 3_000, 40_000, 3).unwrap();
+    for (a, for_few) in [
+        (&skewed, None),
+        (&with_long_row(&even), Some(SpmmKernel::Narrow)),
+        (&even, Some(SpmmKernel::RowGroups)),
+    ] {
+        let plan = Spmm::plan(&device, a.view(), SpmmOptions::default()).unwrap();
+        assert_eq!(plan.kernel(), SpmmKernel::Vector, "{plan}");
+        for (features, wanted) in [
+            (1, Some(SpmmKernel::Narrow)),
+            (2, for_few),
+            (4, for_few),
+            (8, for_few),
+            (17, None),
+            (33, Some(plan.kernel())),
+            (64, None),
+            (65, Some(plan.kernel())),
+            (200, Some(plan.kernel())),
+        ] {
+            let kernel = plan.kernel_for(features);
+            let what = format!("{features} features by {}: {plan}", kernel.name());
+            assert_eq!(wanted.unwrap_or(kernel), kernel, "{what}");
+            let x = generate::dense::<f32>(a.cols(), features as usize, 5).unwrap();
+            let y = plan.multiply(x.view()).unwrap();
+            assert_right(a.view(), x.view(), &y, &plan);
+            assert_eq!(plan.multiply(x.view()).unwrap(), y, "other bits: {what}");
         }
     }
 }

@@ -6,7 +6,9 @@ use support::devices;
 use warprow::device::{Device, EmulatorOptions};
 use warprow::operand::OperandError;
 use warprow::spmm::{Reduction, SpmmError};
-use warprow::{Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, generate, reference};
+use warprow::{
+    CsrMatrix, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, generate, reference,
+};
 
 /// All kernels, and the plan's own choice.
 fn choices() -> impl Iterator<Item = SpmmOptions> {
@@ -40,6 +42,23 @@ fn every_kernel_multiplies<T: SpmmElement>(rows: u32, cols: u32, nnz: u32, featu
             assert_right(a.view(), x.view(), &y, &plan);
         }
     }
+}
+
+/// The same matrix, but for a row that has a nonzero in each column.
+pub fn with_long_row(a: &CsrMatrix<f32>) -> CsrMatrix<f32> {
+    const LONG: usize = 123;
+    let (mut indptr, mut indices, mut data) = (vec![0], vec![], vec![]);
+    for (row, found) in a.outer_iterator().enumerate() {
+        if row == LONG {
+            indices.extend(0..a.cols() as u32);
+            data.resize(indices.len(), 0.5);
+        } else {
+            indices.extend(found.indices());
+            data.extend(found.data());
+        }
+        indptr.push(indices.len() as u32);
+    }
+    CsrMatrix::new(a.shape(), indptr, indices, data)
 }
 
 #[test]

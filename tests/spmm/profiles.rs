@@ -1,6 +1,6 @@
 //! Plans of an emulator of a certain GPU: they are that GPU's, and their products are right.
 
-use super::plan::assert_right;
+use super::plan::{assert_right, with_long_row};
 use support::cuda;
 use warprow::device::{Checks, Device, DeviceProfile, EmulatorOptions};
 use warprow::matrix_market::read_matrix_market;
@@ -130,7 +130,8 @@ fn each_kernel_that_plans_choose_from_is_chosen_and_its_products_are_right() {
     let together = generate::communities(2_000, 40_000, &communities(false), 1).unwrap();
     let uniform = generate::uniform(1_000, 1_000, 40_000, 2).unwrap();
     let long_rows = generate::uniform(520, 520, 255_000, 3).unwrap();
-    let cases: [(&CsrMatrix<f32>, u64, u32); 8] = [
+    let one_long_row = with_long_row(&generate::uniform(1_000, 20_000, 40_000, 2).unwrap());
+    let cases: [(&CsrMatrix<f32>, u64, u32); 9] = [
         (&shuffled, 64 << 10, 64),
         (&together, 256 << 10, 33),
         (&together, 64 << 10, 128),
@@ -139,6 +140,7 @@ fn each_kernel_that_plans_choose_from_is_chosen_and_its_products_are_right() {
         (&uniform, 128 << 10, 32),
         (&uniform, 64 << 10, 32),
         (&long_rows, 60 << 20, 32),
+        (&one_long_row, 60 << 20, 4),
     ];
     let mut kernels = vec![];
     for (a, l2_bytes, features) in cases {

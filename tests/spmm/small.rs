@@ -104,9 +104,12 @@ fn a_second_kernel_joins_rows_of_many_parts_wide_rows_and_means() {
 fn a_plan_that_knows_the_features_of_a_small_matrix_multiplies_in_one_launch() {
     let skewed = generate::rmat::<f32>(3_000, 40_000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
     let even = generate::uniform::<f32>(3_000, 3_000, 40_000, 3).unwrap();
+    let long_row = super::plan::with_long_row(&even);
     let device = h200();
     for (a, features, kernel) in [
-        (&skewed, 2, SpmmKernel::Narrow),
+        (&skewed, 2, SpmmKernel::RowGroups),
+        (&long_row, 2, SpmmKernel::Narrow),
+        (&long_row, 8, SpmmKernel::Narrow),
         (&skewed, 8, SpmmKernel::Narrow),
         (&skewed, 16, SpmmKernel::Narrow),
         (&skewed, 32, SpmmKernel::Vector),
