@@ -172,7 +172,7 @@ impl Choices {
         reduction: Reduction,
         epilogue: EpilogueKind,
     ) -> Option<SpmmKernel> {
-        if features > narrow::MAX_FEATURES.max(row_groups::MAX_FEATURES) {
+        if features > row_groups::MAX_FEATURES {
             return None;
         }
         self.for_few_features.find(features, epilogue, || {
