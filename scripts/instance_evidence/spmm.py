@@ -1,4 +1,4 @@
-"""The instances of SpMM's kernels `vector`, `in_step`, `narrow`, `spmv` and `combine`, which plans choose from."""
+"""The instances of SpMM's kernels that plans choose from, and of `combine`."""
 
 import re
 from math import log
@@ -11,7 +11,7 @@ RESULTS = "spmm_choices.jsonl"
 BENCH = "spmm -- --graph all --kind rmat57,rmat35 --features 32,64,128,256,512,33,100 --sweep --no-cusparse"
 
 # The kernels whose instances are checked; each rung of the ladder is one kernel.
-CHECKED = re.compile(r"spmm_(vector|in_step|narrow|spmv|combine(?!_slices))")
+CHECKED = re.compile(r"spmm_(vector|in_step|narrow|row_groups|spmv|combine(?!_slices))")
 
 # Why instances exist that no measured case is faster with.
 REASONS = {
@@ -21,6 +21,9 @@ REASONS = {
     "spmm_narrow_f64_*": "f64: single elements, and loads of two",
     "spmm_narrow_*f16_*": "16 bits: single elements, and loads of four",
     "spmm_narrow_f32_*": "1.1 to 4.8 times as fast as cuSPARSE with 2 to 8 features (docs/notes/spmm.md)",
+    "spmm_row_groups_f32_*": "up to 1.9 times as fast as `narrow` with 4 and 8 features (docs/notes/spmm.md)",
+    "spmm_row_groups_f64_*": "f64: single elements, and loads of two",
+    "spmm_row_groups_*f16_*": "16 bits: single elements, and loads of four",
     "spmm_spmv_*": "one feature, of each type; a plan that is told so has no other kernel (docs/notes/spmm.md)",
     "spmm_combine_*": "split rows, of each type and reduction",
     "spmm_vector_f32_8_1_2": "up to 16 features that 4 does not divide: 16 lanes have tiles of 48",

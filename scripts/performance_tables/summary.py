@@ -15,6 +15,10 @@ def spmm(file, title, link, keep=lambda case: True):
     return title, link, "cuSPARSE", "cusparse", ratios
 
 
+def is_generated(case, *elements):
+    return case.kind != "file" and case.element in elements
+
+
 def gemm(folder):
     results = read(folder / "gemm_random.jsonl", "bench", "type", "impl", "rows", "k", "features")
     cases = grouped(results, "rows", "k", "features", "type").values()
@@ -46,7 +50,9 @@ def quotient(theirs, ours):
 
 
 OPERATIONS = [
-    spmm("spmm.jsonl", "SpMM, generated graphs", "spmm", lambda case: case.kind != "file"),
+    spmm("spmm.jsonl", "SpMM, generated graphs, f32", "spmm", lambda case: is_generated(case, "f32")),
+    spmm("spmm.jsonl", "SpMM, generated graphs, f64", "spmm", lambda case: is_generated(case, "f64")),
+    spmm("spmm.jsonl", "SpMM, generated graphs, 16 bits", "spmm", lambda case: is_generated(case, "f16", "bf16")),
     spmm("spmm.jsonl", "SpMM, real matrices", "spmm-of-real-matrices", lambda case: case.kind == "file"),
     spmm("spmm_narrow.jsonl", "SpMM, 2 to 16 features", "few-features-and-spmv", lambda case: case.features > 1),
     spmm("spmv.jsonl", "SpMV", "few-features-and-spmv"),

@@ -1,5 +1,6 @@
 //! Tests of the search: every choice is made for some matrix, on an emulated H200.
 
+use super::few_features::{MAX_FEATURES_OF_COMPARISON, NARROW_LANES};
 use super::*;
 use crate::device::{Device, DeviceProfile, EmulatorOptions};
 use crate::spmm::options::SpmmTuning;
@@ -76,8 +77,8 @@ fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
         (200_000, 20, 8, 2, 4),
         (200_000, 40, 8, 2, 8),
         (200_000, 100, 16, 4, 16),
-        (200_000, 100, 32, 8, 32),
-        (600_000, 5, 32, 8, 8),
+        (60_000, 100, 16, 4, 32),
+        (60_000, 5, 32, 8, 8),
     ] {
         let search = search(even(rows, mean_row, Localities::NONE), features(wide));
         let found = search.choose().candidate;
@@ -218,28 +219,29 @@ fn narrow_with_more_than_two_lanes_is_compared_with_other_kernels_for_up_to_8_fe
 }
 
 #[test]
-fn row_groups_is_a_candidate_for_sums_and_means_of_2_to_64_known_features_in_one_tile() {
-    let a = || even(200_000, 6, Localities::NONE);
+fn row_groups_is_a_candidate_for_sums_and_means_of_2_to_16_known_features_and_of_32_if_the_matrix_is_small()
+ {
+    let a = |rows| even(rows, 6, Localities::NONE);
     let is_candidate = |search: &Search| {
         let all = search.candidates(&search.statistics);
         all.iter()
             .any(|choice| choice.candidate.kernel == SpmmKernel::RowGroups)
     };
-    for wide in [1, 2, 7, 8, 32, 33, 34, 41, 63, 64, 65, 66, 128] {
-        // A lane has one feature of an odd number.
-        let wanted = (2..=64).contains(&wide) && (wide <= 32 || wide % 2 == 0);
-        for &reduction in Reduction::ALL {
-            let search = search(a(), features(wide).reduction(reduction));
-            let found = is_candidate(&search);
-            assert_eq!(
-                found,
-                wanted && !reduction.is_extremum(),
-                "{wide} features, {reduction:?}"
-            );
+    for (rows, most) in [(200_000, 16), (100_000, 32)] {
+        for wide in [1, 2, 7, 8, 16, 17, 31, 32, 33, 64, 128] {
+            let wanted = (2..=most).contains(&wide);
+            for &reduction in Reduction::ALL {
+                let search = search(a(rows), features(wide).reduction(reduction));
+                assert_eq!(
+                    is_candidate(&search),
+                    wanted && !reduction.is_extremum(),
+                    "{rows} rows, {wide} features, {reduction:?}"
+                );
+            }
         }
     }
     for &reduction in Reduction::ALL {
-        let untold = search(a(), SpmmOptions::new().reduction(reduction));
+        let untold = search(a(200_000), SpmmOptions::new().reduction(reduction));
         assert!(!is_candidate(&untold), "{reduction:?}");
         // It may take it when it runs.
         let row = FeatureRow::new::<f32>(8, reduction, EpilogueKind::Plain);

@@ -193,7 +193,8 @@ unsafe fn part_of_row<T: Operand, const WIDTH: usize>(
         unsafe {
             let nonzeros: [u32; COUNT] =
                 array::from_fn(|i| position + (i as u32 * step).min(left - 1));
-            let cols: [u32; COUNT] = array::from_fn(|i| a.col_idx.offset_rows(nonzeros[i], 4).load(0));
+            let cols: [u32; COUNT] =
+                array::from_fn(|i| a.col_idx.offset_rows(nonzeros[i], 4).load(0));
             let values: [T::Sum; COUNT] =
                 array::from_fn(|i| a.values.offset_rows(nonzeros[i], value_bytes).load(0));
             let elements: [[T::Vector; 1]; COUNT] = array::from_fn(|i| x.load(cols[i]));
