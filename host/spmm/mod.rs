@@ -159,8 +159,8 @@ impl<E: SpmmElement> Spmm<E> {
         self.choices.column_blocks
     }
 
-    /// The lanes of a sub-warp, or of a row for [`SpmmKernel::RowGroups`], in a [`run`](Self::run) with so many features;
-    /// `None` for a kernel without that choice.
+    /// The lanes of a sub-warp, or of a row for [`SpmmKernel::RowGroups`], in a [`run`](Self::run) with so many
+    /// features; `None` for a kernel without that choice.
     pub fn lanes(&self, features: u32) -> Option<u32> {
         self.lanes_for(features, self.epilogue_of_run())
     }

@@ -66,7 +66,7 @@ const STEPS: f64 = 128.0;
 /// Resident warps of a multiprocessor for which `in_step` divided long rows when the constants were fitted.
 const IN_STEP_WARPS: f64 = 24.0;
 
-/// Warps of a multiprocessor that have a task of `narrow` each, on a small matrix.
+/// Warps of a multiprocessor that have a task of `narrow` each on a small matrix, as in `product::warp_tasks`.
 const MIN_NARROW_WARPS: f64 = 20.0;
 
 /// Part of the L2 cache up to which everything stays there between runs, and the part more with which nothing does.
@@ -161,8 +161,8 @@ impl Tile {
     }
 }
 
-/// How many standard deviations the longest of a warp's rows exceeds the mean, if a row has a group of so many lanes:
-/// of 16, 8, 4 and 2 normally distributed lengths.
+/// By how many standard deviations the longest of a warp's rows exceeds the mean, if a group has so many lanes: what is
+/// expected of 16, 8, 4 and 2 normally distributed lengths.
 fn deviations(group: u32) -> f64 {
     match group {
         2 => 1.77,
@@ -205,8 +205,8 @@ impl CostModel {
         let lanes = f64::from(candidate.lanes);
         let of_warp = lanes / 32.0;
         let group = f64::from(candidate.group);
-        // A group of `row_groups` loads so many nonzeros together: the last ones of a row are seldom as many. The groups
-        // of a warp wait for the longest of their rows.
+        // A group of `row_groups` loads so many nonzeros together. The last batch of a row is half full in the mean.
+        // The groups of a warp wait for the longest of their rows.
         let batch = group / lanes * f64::from(row_groups::LOADS);
         let batches = |length: f64| length / batch + 0.5;
         let longest_of_warp = mean_row * (1.0 + deviations(candidate.group) * a.variation());

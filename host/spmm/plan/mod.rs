@@ -147,6 +147,7 @@ impl Choices {
                 .filter(|_| options.measure == Some(true) && search.is_some()),
             search,
             kernel,
+            // A requested kernel may have no candidate: `row_groups` for many features.
             prediction: (choice.filter(|choice| choice.candidate.kernel == kernel))
                 .map(|choice| choice.prediction),
             lanes: Remembered::default(),
@@ -184,7 +185,7 @@ impl Choices {
         })
     }
 
-    /// What a run with a row of X takes by the plan's own kernel, if that is not one for few features.
+    /// The candidate of the plan's own kernel for a row of X, `vector` or `in_step`.
     fn candidate(&self, row: FeatureRow, search: &Search) -> Candidate {
         if self.kernel == SpmmKernel::InStep {
             return row.in_step();

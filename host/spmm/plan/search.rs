@@ -44,16 +44,16 @@ pub const TYPICAL_FEATURES: u32 = 64;
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
 
 /// Minimum mean number of nonzeros of a row with which `in_step` is chosen without being timed; the same where rows
-/// have nearly the same length, or few features. The warps of a block wait for the longest of four rows, which the model
-/// leaves out.
+/// have nearly the same length, or X has few features. The warps of a block wait for the longest of four rows, which
+/// the model leaves out.
 const MIN_MEAN_ROW_IN_STEP: f64 = 100.0;
 const MIN_EVEN_ROW_IN_STEP: f64 = 50.0;
 
-/// Features that are few for that.
+/// Maximum number of features with which `in_step` needs only so many nonzeros a row.
 const FEW_FEATURES_IN_STEP: u32 = 33;
 
-/// Nonzeros of the smallest matrix that the model was fitted to. Launches take most of the time of smaller ones, and
-/// what it predicts beside them means little.
+/// Nonzeros of the smallest matrix with which `in_step` is considered. Launches take most of the time of smaller ones,
+/// and the model was fitted to one of them only.
 const SMALLEST_MEASURED: u32 = 250_000;
 
 /// The part of the time of all runs that another order of the rows gains at least, in a plan that does not measure.

@@ -20,7 +20,7 @@ pub struct FeatureRow {
     /// The kernel for few features, and its lanes for a nonzero.
     narrow_kernel: SpmmKernel,
     narrow_lanes: u32,
-    /// Whether plans consider `row_groups` for so many.
+    /// Whether the cost model predicts `row_groups` for so many features: 2 to 64, in one tile.
     may_be_grouped: bool,
 }
 
@@ -143,7 +143,8 @@ impl FeatureRow {
         row_groups::group(self.narrow_lanes, asked_for)
     }
 
-    /// `row_groups`, with each number of lanes that a group may have; nothing for many features.
+    /// `row_groups`, with each number of lanes that a group may have; nothing for one feature, more than 64, or several
+    /// tiles.
     pub fn row_groups(self) -> impl Iterator<Item = Candidate> {
         let lanes = self.narrow_lanes;
         let groups = row_groups::GROUPS.into_iter();

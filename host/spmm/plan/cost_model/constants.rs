@@ -14,8 +14,7 @@ pub struct Constants {
     pub l2_share: f64,
     /// The part of the L1 cache that holds rows of X.
     pub l1_share: f64,
-    /// Cycles of a multiprocessor's L1 cache for each half of a cache line that a load of a sub-warp of `vector` or
-    /// `in_step` touches.
+    /// Cycles of a multiprocessor's L1 cache for each half of a cache line that a load of a tile of X touches.
     pub l1_cycles_per_half_line: f64,
     /// The same more where it comes from the L2 cache.
     pub l1_cycles_per_fill: f64,
@@ -43,9 +42,9 @@ pub struct Constants {
     pub instructions_per_group: f64,
     /// Cycles of a group of `row_groups` for a row.
     pub cycles_per_group: f64,
-    /// The same for each batch of nonzeros that the group loads together.
+    /// Cycles of a group for each batch of nonzeros that it loads together.
     pub cycles_per_batch: f64,
-    /// The same for the longest row, when few others are left.
+    /// Cycles of a group for each batch of the longest row, when few other groups still run.
     pub cycles_per_last_batch: f64,
     /// Cycles for a chunk of `narrow`.
     pub cycles_per_chunk: f64,

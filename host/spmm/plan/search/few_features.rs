@@ -12,13 +12,15 @@ pub(super) const NARROW_LANES: u32 = 2;
 /// The same for small matrices with rows that other kernels split.
 const NARROW_LANES_IF_SMALL: u32 = 4;
 
-/// Nonzeros of the largest small matrix. A task or two of a warp are all, and the model takes `vector` for faster than
-/// it is.
+/// Nonzeros of the largest small matrix. With fewer, a warp has one or two tasks, and the model predicts `vector` too
+/// fast.
 pub(super) const LARGEST_SMALL: u32 = 1_000_000;
 
-/// Features up to which `row_groups` is considered, and up to which it is on small matrices. With more, on the matrices
-/// that the model was fitted to, it gains 6 % at most, and loses up to 26 % where the model takes it for faster.
+/// Maximum number of features with which plans consider `row_groups`. With more, on the matrices that the model was
+/// fitted to, it gains 6 % at most, and loses up to 26 %.
 const MAX_FEATURES_OF_GROUPS: u32 = 16;
+
+/// The same for small matrices.
 const MAX_FEATURES_OF_GROUPS_IF_SMALL: u32 = 32;
 
 /// Features up to which the model compares `narrow` with more lanes on larger matrices. With 16 features of f32 it
@@ -28,8 +30,8 @@ pub(super) const MAX_FEATURES_OF_COMPARISON: u32 = 8;
 /// Nonzeros of a row that `vector` splits on a small matrix.
 const SPLIT_ROW: u32 = 128;
 
-/// Whether the kernel for few features is better than all others; `None` if the model decides. The model does not know
-/// how its rows balance.
+/// Whether `narrow` is taken rather than `vector` and `in_step`: always, never, or, with `None`, if the model says so.
+/// The model does not know how well their tasks balance long rows.
 pub(super) fn is_narrow_best(a: &Statistics, narrow: &Candidate) -> Option<bool> {
     if narrow.lanes <= NARROW_LANES {
         return Some(true);
@@ -93,7 +95,7 @@ impl Search {
             })
     }
 
-    /// The lanes of a row in a run by `row_groups`; `None` for many features.
+    /// The lanes of a row in a run by `row_groups`; `None` for one feature, more than 64, or several tiles.
     pub fn group(&self, row: FeatureRow) -> Option<u32> {
         let all = row.row_groups();
         let all = all.map(|candidate| self.choice(&self.statistics, candidate));

@@ -1,4 +1,4 @@
-//! A group of 2 to 32 lanes computes a row, and each lane loads its own nonzeros: for few features.
+//! A group of 2 to 32 lanes computes a row, without shared memory: for few features.
 //!
 //! Changes from `narrow`: there, a warp's products go through shared memory, and a segmented scan finds the sums of the
 //! rows. That costs the same for rows of all lengths, but more than the products themselves. Here a group keeps the
@@ -12,15 +12,15 @@
 //!                       4     5     6     -
 //! ```
 //!
-//! At the row's end, the parts of the row are added up by shuffles. There is nothing else: no list of tasks, no shared
-//! memory, no split rows. So a thread has few registers, many warps are resident, and a product is one launch. This is
-//! the vector kernel of Bell and Garland (SC 2009, section 4.2), with several columns of X.
+//! At the row's end, shuffles add up the lanes' sums. The kernel needs no list of tasks, no shared memory and no split
+//! rows. So a thread has few registers, many warps are resident, and a product is one launch. This is the vector kernel
+//! of Bell and Garland (SC 2009, section 4.2), with several columns of X.
 //!
-//! A nonzero costs its column (4 B), its value, and its sectors of X (32 B each) from the L2 cache if the L1 cache lacks
-//! them.
+//! A nonzero costs its column (4 B), its value, and its sectors of X (32 B each) from the L2 cache if the L1 cache
+//! lacks them.
 //!
-//! When to use it: for up to 64 features, where no row is much longer than the others. A row keeps one group busy after
-//! all others have ended.
+//! When to use it: for 2 to 16 features, or 32 on small matrices, where no row is much longer than the others. One
+//! group computes a whole row, so a long row still runs when all other groups have ended.
 
 use crate::product::lane_columns::LaneColumns;
 use crate::product::lane_groups::{self, LaneGroups};
@@ -48,10 +48,10 @@ pub const ITEMS: ItemKind = ItemKind::Rows;
 /// It takes sums and means only: `narrow` takes maxima.
 pub const HAS_EXTREMA: bool = false;
 
-/// The most features for which it is chosen.
+/// The most features for which the cost model predicts it. Plans choose it for fewer.
 pub const MAX_FEATURES: u32 = 64;
 
-/// The lanes that a group may have.
+/// The sizes of groups, in lanes.
 pub const GROUPS: [u32; 5] = [2, 4, 8, 16, 32];
 
 /// Threads in a block.
@@ -185,11 +185,10 @@ unsafe fn part_of_row<T: Operand, const WIDTH: usize>(
     }
     let mut position = start + first;
     loop {
-        // The lane's nonzeros begin at `position`, and the row has so many from there on: at least one. Past the end
-        // it is the row's last nonzero again: its bytes are there already, and lanes that branch would wait for one
-        // another.
+        // The lane's nonzeros begin at `position`, and the row has so many from there on: at least one. A load past the
+        // row's end loads its last nonzero again, whose bytes are there already, and the product is left out.
         let left = end - position;
-        // SAFETY: the numbers are below `left`, so they are nonzeros of the row.
+        // SAFETY: the offsets from `position` are below `left`, so these are nonzeros of the row.
         unsafe {
             let nonzeros: [u32; COUNT] =
                 array::from_fn(|i| position + (i as u32 * step).min(left - 1));
