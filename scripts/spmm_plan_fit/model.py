@@ -150,21 +150,19 @@ def predict(s, c, parts=False):
     chunks = s.nnz * s.lanes / 32 / NARROW_LOADS
     in_step = s.rows_ * c["cycles_per_row_in_step"] + s.nnz * of_warp * c["cycles_per_nonzero_in_step"]
     added_rows = (s.blocks - 1) * s.rows_
-    of_group = lambda length: c["cycles_per_group"] + batches(length) * c["cycles_per_batch"]
     cycles = np.select(
         [s.vector, s.in_step, s.grouped],
         [
             steps * c["cycles_per_step"] + added_rows * c["cycles_per_added_row"],
             in_step,
-            s.rows_ * of_group(longest_of_warp),
+            s.rows_ * (c["cycles_per_group"] + batches(longest_of_warp) * c["cycles_per_batch"]),
         ],
         chunks * c["cycles_per_chunk"] + s.rows_ * c["cycles_per_row_of_chunks"],
     )
     one_after_the_other = cycles * tiles / np.minimum(slots, items) / s.clock * 1e3
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
     path = np.where(s.longest > most, np.maximum(s.longest / 4, most), s.longest) * of_warp
-    longest = np.where(s.in_step, path * c["cycles_per_nonzero_in_step"], 0)
-    longest = longest / s.clock * 1e3
+    longest = np.where(s.in_step, path * c["cycles_per_nonzero_in_step"] / s.clock * 1e3, 0)
     # Where not all groups run at the same time, long rows may be the last ones to start.
     of_last = c["cycles_per_group"] + batches(s.longest) * c["cycles_per_last_batch"]
     last = np.where(s.grouped, tiles * of_last / s.clock * 1e3, 0)
@@ -176,7 +174,8 @@ def predict(s, c, parts=False):
         memory=memory, l2=l2_time, l1=l1_time, issue=issue, latency=one_after_the_other, longest_row=longest
     )
     launches = 1 + (s.blocks - 1) + (s.vector & (s.longest > STEPS)) * s.blocks
-    total = LAUNCH_MS * launches + np.where(starts_late, last, 0) + sum(time**power for time in named.values()) ** (1 / power)
+    together = sum(time**power for time in named.values()) ** (1 / power)
+    total = LAUNCH_MS * launches + together + np.where(starts_late, last, 0)
     if parts:
         return total, dict(named, l1_misses=l1_misses, l2_misses=l2_misses)
     return total
