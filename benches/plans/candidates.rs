@@ -72,10 +72,7 @@ impl Candidate {
     }
 }
 
-/// The most features that the kernel for few features takes.
-const MAX_NARROW: u32 = 16;
-
-/// The most features that `row_groups` takes.
+/// The most features that `row_groups` and `row_bins` take.
 const MAX_GROUPED: u32 = 64;
 
 /// Elements of a row of X that a lane has at most: 8 lanes are enough for so many, and so on.
@@ -93,11 +90,13 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
         Candidate::own(false),
         Candidate::measured(),
     ];
-    if features <= MAX_NARROW {
-        let narrow = SpmmTuning::new()
-            .kernel(SpmmKernel::Narrow)
-            .order(RowOrder::Given);
-        all.push(Candidate::set(narrow));
+    if features <= MAX_GROUPED {
+        let bins = SpmmTuning::new().kernel(SpmmKernel::RowBins);
+        let bins = bins.order(RowOrder::Given);
+        all.push(Candidate::set(bins));
+        for size in [64, 128, 256, 512] {
+            all.push(Candidate::set(bins.task_size(size)));
+        }
     }
     if (2..=MAX_GROUPED).contains(&features) {
         let groups = SpmmTuning::new().kernel(SpmmKernel::RowGroups);

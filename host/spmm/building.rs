@@ -15,11 +15,11 @@ use super::{FewFeatures, PlanTimes, Spmm};
 use crate::csr::{DeviceCsr, DevicePattern, ReorderedPattern};
 use crate::device::DeviceBuffer;
 use cuda_std::float::Real;
-use warprow_kernels::spmm::product::{narrow, scaling};
-use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel};
+use warprow_kernels::spmm::product::{row_bins, scaling};
+use warprow_kernels::spmm::{ItemKind, LaunchShape, Reduction, SpmmKernel};
 
-/// The number of features that tasks for few features are made for, if it is unknown.
-const TYPICAL_FEW_FEATURES: u32 = 4;
+/// The number of features that bins of rows are made for, if it is unknown.
+const TYPICAL_FEW_FEATURES: u32 = 8;
 
 /// A matrix in an order of its rows, and what the plan may choose for it. Clones share the matrix.
 #[derive(Clone, Debug)]
@@ -70,21 +70,18 @@ impl<E: SpmmElement> Spmm<E> {
             even_row: choices.even_row(),
             resident: choices.resident_tasks::<E>(&a.pattern, options, epilogue)?,
             wave: choices.wave::<E>(&a.pattern, options, epilogue)?,
-            chunk: narrow::nonzeros_of_chunk::<E>(
-                options.features.unwrap_or(TYPICAL_FEW_FEATURES),
-                options.reduction,
-            ),
+            lanes_of_nonzero: lanes_of_nonzero::<E>(options),
             refine: options.tuning.join_tasks == Some(true)
                 || (choices.search().as_ref()).is_none_or(Search::has_counted),
         };
         let original_row = rows_in_order.original();
         let (a, few_features) = if choices.has_runs_for_few_features(options) {
-            let kind = ItemKind::WarpTasks;
-            let (a, tasks) = PlannedItems::new(kind, a, original_row, sizes, false)?;
+            let kind = ItemKind::RowBins;
+            let (a, bins) = PlannedItems::new(kind, a, original_row, sizes, false)?;
             let rows = PlannedItems::Rows {
                 count: a.pattern.rows,
             };
-            (a, Some(FewFeatures { tasks, rows }))
+            (a, Some(FewFeatures { rows, bins }))
         } else {
             (a, None)
         };
@@ -105,6 +102,20 @@ impl<E: SpmmElement> Spmm<E> {
             device,
         })
     }
+}
+
+/// The lanes that a nonzero has in `row_bins`, with the features that are planned for.
+fn lanes_of_nonzero<E: SpmmElement>(options: SpmmOptions) -> u32 {
+    let features = options.features.unwrap_or(TYPICAL_FEW_FEATURES).max(1);
+    let shape = LaunchShape {
+        rows: 1,
+        items: 1,
+        cols: 1,
+        features,
+        lanes: 1,
+        row_starts: 0,
+    };
+    row_bins::lanes_of_nonzero::<E>(shape, options.reduction)
 }
 
 /// The reciprocal of each row's number of nonzeros, 1 for none.

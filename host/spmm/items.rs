@@ -5,13 +5,14 @@ use super::ladder::slices::Slices;
 use super::options::SpmmElement;
 use super::plan::row_keys::longest_first;
 use super::product::block_tasks::BlockTasks;
+use super::product::row_bins::RowBins;
 use super::product::task_sizes::{ItemSizes, Joining};
 use super::product::tasks::{LaunchArguments, RunArguments, Tasks};
 use super::product::teams::Teams;
-use super::product::warp_tasks::WarpTasks;
 use crate::csr::{ReorderedPattern, gather};
 use crate::device::{Device, DeviceBuffer};
 use cuda_std::memory::{Global, GlobalMut};
+use warprow_kernels::spmm;
 use warprow_kernels::spmm::{ItemKind, Items, LargeItems, RowMarks};
 
 /// The items of a matrix on a device.
@@ -23,8 +24,8 @@ pub(super) enum PlannedItems<E: SpmmElement> {
     Nonzeros { row: DeviceBuffer<u32> },
     /// The tasks of each block of columns; one block if the matrix is whole.
     Tasks(Vec<Tasks<E>>),
-    /// A task for each warp.
-    WarpTasks(WarpTasks<E>),
+    /// The rows in bins.
+    RowBins(RowBins<E>),
     /// A task for each block.
     BlockTasks(BlockTasks<E>),
     /// Slices.
@@ -63,8 +64,9 @@ impl<E: SpmmElement> PlannedItems<E> {
                 return Ok((sorted, nonzeros(row)?));
             }
             ItemKind::Tasks => Self::Tasks(Tasks::of_blocks(pattern, sizes)?),
-            ItemKind::WarpTasks => {
-                Self::WarpTasks(WarpTasks::new(pattern, sizes.requested, sizes.chunk)?)
+            ItemKind::RowBins => {
+                let lanes = sizes.lanes_of_nonzero;
+                Self::RowBins(RowBins::new(pattern, original_row, sizes.requested, lanes)?)
             }
             ItemKind::BlockTasks => Self::BlockTasks(BlockTasks::new(pattern, sizes.requested)?),
             ItemKind::Slices => Self::Slices(Slices::new(pattern, sizes.requested, false)?),
@@ -83,8 +85,8 @@ impl<E: SpmmElement> PlannedItems<E> {
         Ok((a, items))
     }
 
-    /// The number of items in the largest launch.
-    pub(super) fn count(&self, joining: Joining) -> u32 {
+    /// The number of items in the largest launch, where a nonzero has so many lanes in `row_bins`.
+    pub(super) fn count(&self, joining: Joining, lanes_of_nonzero: u32) -> u32 {
         match self {
             Self::Rows { count } => *count,
             // The matrix has fewer than 2^32 nonzeros.
@@ -93,7 +95,7 @@ impl<E: SpmmElement> PlannedItems<E> {
                 let counts = blocks.iter().map(|tasks| tasks.count(joining));
                 counts.max().unwrap_or(0)
             }
-            Self::WarpTasks(tasks) => tasks.count(),
+            Self::RowBins(bins) => bins.blocks(lanes_of_nonzero),
             Self::BlockTasks(tasks) => tasks.count(),
             Self::Slices(slices) => slices.count(),
             Self::Teams(teams) => teams.count(),
@@ -101,17 +103,17 @@ impl<E: SpmmElement> PlannedItems<E> {
     }
 
     /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros, if such a sum is
-    /// cut into items of so many to a block, and a warp of warp tasks takes `chunk` nonzeros at a time.
+    /// cut into items of so many to a block, and a nonzero has so many lanes in `row_bins`.
     pub(super) fn summation_depth(
         &self,
         terms: usize,
         joining: Joining,
         items_of_block: u32,
-        chunk: u32,
+        lanes_of_nonzero: u32,
     ) -> usize {
         let depth = match self {
             Self::Rows { .. } | Self::Nonzeros { .. } => terms,
-            Self::WarpTasks(tasks) => tasks.summation_depth(terms, chunk),
+            Self::RowBins(bins) => bins.summation_depth(terms, lanes_of_nonzero),
             Self::BlockTasks(tasks) => tasks.summation_depth(terms),
             Self::Slices(slices) => slices.summation_depth(terms),
             Self::Teams(teams) => teams.summation_depth(terms),
@@ -135,7 +137,7 @@ impl<E: SpmmElement> PlannedItems<E> {
         launch: impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
         let items = Items {
-            count: self.count(Joining::NONE),
+            count: self.count(Joining::NONE, run.lanes_of_nonzero),
             task_size: 0,
             large: LargeItems::NONE,
             row: Global::from_address(0),
@@ -144,6 +146,7 @@ impl<E: SpmmElement> PlannedItems<E> {
             arrivals: GlobalMut::from_address(0),
             original_row: run.original_row,
             marks: RowMarks::NONE,
+            bins: spmm::RowBins::NONE,
         };
         let with = |items| {
             launch(LaunchArguments {
@@ -166,7 +169,7 @@ impl<E: SpmmElement> PlannedItems<E> {
                     .enumerate()
                     .try_for_each(|(block, tasks)| tasks.run(device, run, block, &launch))
             }
-            Self::WarpTasks(tasks) => tasks.run(run, launch),
+            Self::RowBins(bins) => bins.run(run, launch),
             Self::BlockTasks(tasks) => tasks.run(run, launch),
             Self::Slices(slices) => slices.run(device, items, run.y.cast_to_sum(), with),
             Self::Teams(teams) => with(teams.items(items)),
@@ -179,7 +182,7 @@ impl<E: SpmmElement> std::fmt::Display for PlannedItems<E> {
         match self {
             Self::Rows { count } => write!(f, "{count} rows"),
             Self::Nonzeros { row } => write!(f, "{} nonzeros", row.len()),
-            Self::WarpTasks(tasks) => tasks.fmt(f),
+            Self::RowBins(bins) => bins.fmt(f),
             Self::BlockTasks(tasks) => tasks.fmt(f),
             Self::Slices(slices) => slices.fmt(f),
             Self::Teams(teams) => teams.fmt(f),

@@ -102,10 +102,10 @@ pub struct Spmm<E: SpmmElement> {
 /// What the kernels for few features work on.
 #[derive(Debug)]
 struct FewFeatures<E: SpmmElement> {
-    /// For [`SpmmKernel::Narrow`].
-    tasks: PlannedItems<E>,
     /// For [`SpmmKernel::RowGroups`].
     rows: PlannedItems<E>,
+    /// For [`SpmmKernel::RowBins`].
+    bins: PlannedItems<E>,
 }
 
 impl<E: SpmmElement> Spmm<E> {

@@ -12,7 +12,7 @@ use cuda_std::float::Real;
 use cuda_std::launch::LaunchConfig;
 use ndarray::{Array2, ArrayView2};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
-use warprow_kernels::spmm::product::{narrow, vector};
+use warprow_kernels::spmm::product::{row_bins, vector};
 use warprow_kernels::spmm::{
     EpilogueKind, Handle, ItemKind, LaunchShape, Reduction, Scaling, SpmmKernel,
 };
@@ -43,7 +43,7 @@ impl<E: SpmmElement> Spmm<E> {
         let (_, planned) = self.multiplier(features);
         let shape = LaunchShape {
             rows: self.a.pattern().rows,
-            items: planned.count(Joining::NONE),
+            items: planned.count(Joining::NONE, 1),
             cols: self.a.pattern().cols,
             features,
             lanes: 1,
@@ -55,7 +55,7 @@ impl<E: SpmmElement> Spmm<E> {
             ..shape
         };
         let shape = LaunchShape {
-            items: planned.count(self.joining(shape)),
+            items: planned.count(self.joining(shape), self.lanes_of_nonzero(shape)),
             ..shape
         };
         (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
@@ -73,7 +73,7 @@ impl<E: SpmmElement> Spmm<E> {
             .for_few_features::<E>(features, reduction, epilogue);
         found.map_or(own, |kernel| match kernel {
             SpmmKernel::RowGroups => (kernel, &few.rows),
-            _ => (SpmmKernel::Narrow, &few.tasks),
+            _ => (SpmmKernel::RowBins, &few.bins),
         })
     }
 
@@ -120,9 +120,14 @@ impl<E: SpmmElement> Spmm<E> {
             return terms;
         };
         let items_of_block = vector::items_of_block(shape.lanes);
-        let chunk = narrow::nonzeros_of_chunk::<E>(features, self.options.reduction);
+        let lanes_of_nonzero = self.lanes_of_nonzero(shape);
         let (_, items) = self.multiplier(features);
-        items.summation_depth(terms, self.joining(shape), items_of_block, chunk)
+        items.summation_depth(terms, self.joining(shape), items_of_block, lanes_of_nonzero)
+    }
+
+    /// Lanes of a nonzero in `row_bins`.
+    fn lanes_of_nonzero(&self, shape: LaunchShape) -> u32 {
+        row_bins::lanes_of_nonzero::<E>(shape, self.options.reduction)
     }
 
     /// Whether a run of that shape joins tasks.
@@ -241,6 +246,7 @@ impl<E: SpmmElement> Spmm<E> {
             },
             items_of_block: vector::items_of_block(shape.lanes),
             joining: self.joining(shape),
+            lanes_of_nonzero: self.lanes_of_nonzero(shape),
             joins_split_rows: kernel == SpmmKernel::Vector
                 && vector::joins_split_rows::<E>(shape, reduction, self.epilogue_kind(alpha, beta)),
         };

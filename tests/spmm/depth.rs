@@ -15,7 +15,7 @@ const LONG: u32 = 200_000;
 const CUTTING: [SpmmKernel; 5] = [
     SpmmKernel::Vector,
     SpmmKernel::InStep,
-    SpmmKernel::Narrow,
+    SpmmKernel::RowBins,
     SpmmKernel::Spmv,
     SpmmKernel::SlicedTwoPass,
 ];
@@ -80,7 +80,7 @@ fn one_missing_or_doubled_term_is_found<T: SpmmElement>() {
         for kernel in [
             SpmmKernel::Vector,
             SpmmKernel::InStep,
-            SpmmKernel::Narrow,
+            SpmmKernel::RowBins,
             SpmmKernel::RowGroups,
             SpmmKernel::Spmv,
         ] {

@@ -1,6 +1,6 @@
 //! Tasks of whole rows: plans of an emulated H200 for matrices whose rows have nearly the same number of nonzeros.
 
-use super::narrow::structure;
+use super::few_features::structure;
 use ndarray::Array2;
 use sprs::CsMatI;
 use warprow::device::{Checks, Device, DeviceProfile, EmulatorOptions};

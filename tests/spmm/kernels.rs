@@ -115,7 +115,7 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
             for &kernel in SpmmKernel::ALL {
                 let sized = [
                     ItemKind::Tasks,
-                    ItemKind::WarpTasks,
+                    ItemKind::RowBins,
                     ItemKind::BlockTasks,
                     ItemKind::Slices,
                     ItemKind::SlicesWithSums,

@@ -3,14 +3,15 @@
 mod depth;
 mod device_plans;
 mod even_rows;
+mod few_features;
 mod h200_counters;
 mod kernels;
 mod launch_reports;
-mod narrow;
 mod order;
 mod plan;
 mod profiles;
 mod recordings;
+mod row_bins;
 mod row_groups;
 mod small;
 mod teams;

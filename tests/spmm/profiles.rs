@@ -74,7 +74,7 @@ fn plans_of_emulated_gpus_multiply() {
     let of_plans = [
         SpmmKernel::Vector,
         SpmmKernel::InStep,
-        SpmmKernel::Narrow,
+        SpmmKernel::RowBins,
         SpmmKernel::RowGroups,
     ];
     for device in emulators() {
@@ -154,7 +154,7 @@ fn each_kernel_that_plans_choose_from_is_chosen_and_its_products_are_right() {
     for kernel in [
         SpmmKernel::Vector,
         SpmmKernel::InStep,
-        SpmmKernel::Narrow,
+        SpmmKernel::RowBins,
         SpmmKernel::RowGroups,
     ] {
         assert!(kernels.contains(&kernel), "{kernel:?} of {kernels:?}");

@@ -1,6 +1,6 @@
 //! The kernel `row_groups`: groups of each size, rows of all lengths, and what its repeated loads must not change.
 
-use super::narrow::structure;
+use super::few_features::structure;
 use ndarray::Array2;
 use sprs::CsMatI;
 use support::devices;

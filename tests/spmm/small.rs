@@ -108,10 +108,10 @@ fn a_plan_that_knows_the_features_of_a_small_matrix_multiplies_in_one_launch() {
     let device = h200();
     for (a, features, kernel) in [
         (&skewed, 2, SpmmKernel::RowGroups),
-        (&long_row, 2, SpmmKernel::Narrow),
-        (&long_row, 8, SpmmKernel::Narrow),
-        (&skewed, 8, SpmmKernel::Narrow),
-        (&skewed, 16, SpmmKernel::Narrow),
+        (&long_row, 2, SpmmKernel::RowBins),
+        (&long_row, 8, SpmmKernel::RowBins),
+        (&skewed, 8, SpmmKernel::RowBins),
+        (&skewed, 16, SpmmKernel::RowBins),
         (&skewed, 32, SpmmKernel::Vector),
         (&even, 8, SpmmKernel::RowGroups),
         (&even, 16, SpmmKernel::RowGroups),

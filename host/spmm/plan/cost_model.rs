@@ -11,17 +11,19 @@
 //! lanes of `in_step` are those of the kernel that was measured; here they are those of the present kernel.
 //! [`constants`] has the fitted numbers. docs/notes/spmm_plan.md says how good the predictions are.
 
+mod bins;
 pub mod candidate;
 pub mod constants;
 
 use super::statistics::Statistics;
 use crate::device::Device;
+use bins::BinnedRows;
 use candidate::{Bound, Candidate, Prediction};
 use constants::{Constants, FITTED};
 use warprow_kernels::spmm::SpmmKernel;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 use warprow_kernels::spmm::product::vector::items_of_block;
-use warprow_kernels::spmm::product::{narrow, row_groups};
+use warprow_kernels::spmm::product::{group_sum, row_bins, row_groups};
 
 /// A cache line.
 const LINE: f64 = 128.0;
@@ -37,6 +39,9 @@ const MEMORY_ACCESS: f64 = 64.0;
 
 /// Bytes of a column and a value of f32.
 const NONZERO_BYTES: f64 = 8.0;
+
+/// Bytes of a row in the list of rows in bins.
+const ITEM_BYTES: f64 = 4.0 * row_bins::NUMBERS_OF_ITEM as f64;
 
 /// Instruction schedulers of a multiprocessor.
 const SCHEDULERS: f64 = 4.0;
@@ -65,9 +70,6 @@ const STEPS: f64 = 128.0;
 
 /// Resident warps of a multiprocessor for which `in_step` divided long rows when the constants were fitted.
 const IN_STEP_WARPS: f64 = 24.0;
-
-/// Warps of a multiprocessor that have a task of `narrow` each on a small matrix, as in `product::warp_tasks`.
-const MIN_NARROW_WARPS: f64 = 20.0;
 
 /// Part of the L2 cache up to which everything stays there between runs, and the part more with which nothing does.
 const HELD_BETWEEN_RUNS: (f64, f64) = (0.7, 0.6);
@@ -196,6 +198,8 @@ impl CostModel {
         let is_vector = candidate.kernel == SpmmKernel::Vector;
         let is_in_step = candidate.kernel == SpmmKernel::InStep;
         let is_grouped = candidate.kernel == SpmmKernel::RowGroups;
+        let is_binned = candidate.kernel == SpmmKernel::RowBins;
+        let binned = is_binned.then(|| BinnedRows::of(gpu, a, candidate));
         let tile = Tile::of(candidate);
         let row_bytes = candidate.row.bytes();
         let blocks = f64::from(candidate.blocks);
@@ -207,7 +211,7 @@ impl CostModel {
         let group = f64::from(candidate.group);
         // A group of `row_groups` loads so many nonzeros together. The last batch of a row is half full in the mean.
         // The groups of a warp wait for the longest of their rows.
-        let batch = group / lanes * f64::from(row_groups::LOADS);
+        let batch = group / lanes * f64::from(group_sum::LOADS);
         let batches = |length: f64| length / batch + 0.5;
         let longest_of_warp = mean_row * (1.0 + deviations(candidate.group) * a.variation());
 
@@ -245,7 +249,8 @@ impl CostModel {
         // Each resource's time.
         let per_second = gpu.multiprocessors * gpu.clock;
         let loaded = nonzeros * tile.count;
-        let lists = NONZERO_BYTES * nonzeros;
+        let items = if is_binned { ITEM_BYTES * rows } else { 0.0 };
+        let lists = NONZERO_BYTES * nonzeros + items;
         let results = rows * row_bytes * (2.0 * blocks - 1.0);
         let loads = Tile::loads(candidate);
         let loads_of_x = nonzeros * loads.count;
@@ -270,9 +275,11 @@ impl CostModel {
         } else {
             0.0
         } + if a.is_ordered { c.row_lookup } else { 0.0 };
-        let issued = if is_grouped {
-            let of_row = batches(longest_of_warp) * f64::from(row_groups::LOADS) * per_nonzero
-                + c.instructions_per_group;
+        let of_batch = f64::from(group_sum::LOADS) * per_nonzero;
+        let issued = if let Some(binned) = binned {
+            binned.batches * of_batch + binned.warps * c.instructions_per_group
+        } else if is_grouped {
+            let of_row = batches(longest_of_warp) * of_batch + c.instructions_per_group;
             tile.count * ends * group / 32.0 * of_row
         } else {
             tile.count * (nonzeros * issuing * per_nonzero + ends * row_end)
@@ -285,7 +292,6 @@ impl CostModel {
             SpmmKernel::Vector | SpmmKernel::RowGroups => warps * 32.0 / group,
             _ => warps,
         };
-        let chunk = 32.0 / lanes * narrow::LOADS as f64;
         let (items, cycles) = match candidate.kernel {
             SpmmKernel::Vector => {
                 let added_rows = (blocks - 1.0) * rows;
@@ -303,14 +309,11 @@ impl CostModel {
                     rows * (c.cycles_per_group + batches * c.cycles_per_batch),
                 )
             }
-            _ => {
-                let most = (32.0 * chunk).clamp(512.0, 4096.0);
-                let of_warp = steps / (gpu.multiprocessors * MIN_NARROW_WARPS);
-                let least = ((of_warp / chunk).ceil().max(1.0) * chunk).min(512.0);
-                let size = (steps / (warps * 4.0)).clamp(least, most);
-                let cycles = nonzeros / chunk * c.cycles_per_chunk;
-                (steps / size, cycles + rows * c.cycles_per_row_of_chunks)
-            }
+            // `spmv` loads the next nonzeros before it adds up the present ones: latency does not bound it.
+            _ => binned.map_or((rows, 0.0), |binned| {
+                let cycles = binned.warps * c.cycles_per_binned_row;
+                (binned.warps, cycles + binned.batches * c.cycles_per_batch)
+            }),
         };
         let resident = slots.min(items * tile.count).max(1.0);
         let latency = cycles * tile.count / resident / gpu.clock;
@@ -324,6 +327,9 @@ impl CostModel {
                 longest
             };
             of_one_warp * of_warp * c.cycles_per_nonzero_in_step / gpu.clock
+        } else if let Some(binned) = binned {
+            let cycles = c.cycles_per_binned_row + binned.longest * c.cycles_per_last_batch;
+            cycles / gpu.clock
         } else {
             0.0
         };

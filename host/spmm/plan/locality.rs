@@ -27,11 +27,77 @@ const LOCALITY_WINDOWS: [u32; 3] = [MAX_WINDOWS, MAX_WINDOWS, 128];
 /// The least locality, as the logarithm of none is infinite.
 const LEAST_LOCALITY: f64 = 1e-3;
 
+/// Element `b`: the number of columns or rows that have `2^b` to `2^(b+1) - 1` nonzeros, and the number of their
+/// nonzeros.
+pub type LengthBins = [(u64, u64); BINS];
+
 /// A histogram of the columns of a matrix by the number of their nonzeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnProfile {
-    /// Element `b`: the number of columns that have `2^b` to `2^(b+1) - 1` nonzeros, and the number of their nonzeros.
-    bins: [(u64, u64); BINS],
+    bins: LengthBins,
+}
+
+/// The histogram of so many columns or rows, whose nonzeros have been counted.
+fn binned(
+    device: &Device,
+    count: u32,
+    counts: &DeviceBuffer<u32>,
+) -> Result<LengthBins, OperandError> {
+    let mut bins = device.zeros::<u64>(2 * BINS)?;
+    if count > 0 {
+        let arguments = (count, counts.read_only(), bins.mutable());
+        // SAFETY: a count for each of them; the bins are zeroed.
+        unsafe { device.launch(&columns::bin(), columns::launch_bin(count), arguments)? };
+    }
+    let numbers = bins.download()?;
+    Ok(std::array::from_fn(|bin| {
+        (numbers[2 * bin], numbers[2 * bin + 1])
+    }))
+}
+
+/// The histogram of `nonzeros` nonzeros that are spread evenly over as many of `count` columns or rows as they can be.
+fn even_bins(count: u32, nonzeros: u32) -> LengthBins {
+    let mut bins = [(0, 0); BINS];
+    let used = count.min(nonzeros);
+    if let Some(each) = nonzeros.checked_div(used) {
+        bins[each.ilog2() as usize] = (used.into(), nonzeros.into());
+    }
+    bins
+}
+
+/// A histogram of the rows of a matrix by the number of their nonzeros.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowLengths {
+    bins: LengthBins,
+}
+
+impl RowLengths {
+    /// Those of a matrix on its device, which it waits for.
+    pub fn measure(a: &DevicePattern) -> Result<Self, OperandError> {
+        let device = a.device();
+        let mut counts = device.uninitialized::<u32>(a.rows as usize)?;
+        if a.rows > 0 {
+            let arguments = (a.rows, a.row_ptr.read_only(), counts.mutable());
+            // SAFETY: the matrix has `rows + 1` row pointers; a count for each row.
+            unsafe { device.launch(&columns::lengths(), columns::launch_bin(a.rows), arguments)? };
+        }
+        let bins = binned(device, a.rows, &counts)?;
+        Ok(Self { bins })
+    }
+
+    /// Those of `nonzeros` nonzeros that are spread evenly over `rows` rows.
+    pub fn even(rows: u32, nonzeros: u32) -> Self {
+        Self {
+            bins: even_bins(rows, nonzeros),
+        }
+    }
+
+    /// Each bin that has rows: a power of two that is above their lengths, their number, and that of their nonzeros.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, f64, f64)> {
+        let bins = (1..).map(|log| 1 << log).zip(self.bins);
+        bins.filter(|(_, (rows, _))| *rows > 0)
+            .map(|(above, (rows, nonzeros))| (above, rows as f64, nonzeros as f64))
+    }
 }
 
 impl ColumnProfile {
@@ -42,11 +108,10 @@ impl ColumnProfile {
         col_idx: &DeviceBuffer<u32>,
     ) -> Result<Self, OperandError> {
         let mut counts = device.zeros::<u32>(cols as usize)?;
-        let mut bins = device.zeros::<u64>(2 * BINS)?;
         if !col_idx.is_empty() {
             // Row pointers are u32.
             let nonzeros = col_idx.len() as u32;
-            // SAFETY: columns are below `cols`, each has a zeroed count; the bins are zeroed.
+            // SAFETY: columns are below `cols`, each has a zeroed count.
             unsafe {
                 let arguments = (nonzeros, col_idx.read_only(), counts.mutable());
                 device.launch(
@@ -54,14 +119,10 @@ impl ColumnProfile {
                     columns::launch_count(nonzeros),
                     arguments,
                 )?;
-                let arguments = (cols, counts.read_only(), bins.mutable());
-                device.launch(&columns::bin(), columns::launch_bin(cols), arguments)?;
             }
         }
-        let numbers = bins.download()?;
-        Ok(Self {
-            bins: std::array::from_fn(|bin| (numbers[2 * bin], numbers[2 * bin + 1])),
-        })
+        let bins = binned(device, cols, &counts)?;
+        Ok(Self { bins })
     }
 
     /// The expected number of distinct columns of `nonzeros` nonzeros that are drawn at random from the matrix.
@@ -81,12 +142,9 @@ impl ColumnProfile {
 
     /// That of `nonzeros` nonzeros that are spread evenly over as many of `columns` columns as they can be.
     pub fn even(columns: u32, nonzeros: u32) -> Self {
-        let mut bins = [(0, 0); BINS];
-        let used = columns.min(nonzeros);
-        if let Some(each) = nonzeros.checked_div(used) {
-            bins[each.ilog2() as usize] = (used.into(), nonzeros.into());
+        Self {
+            bins: even_bins(columns, nonzeros),
         }
-        Self { bins }
     }
 
     /// The number of columns that have nonzeros.

@@ -17,16 +17,19 @@ use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions};
 use crate::spmm::product::task_sizes::{self, ResidentTasks};
 use crate::spmm::product::teams::Wave;
-use cost_model::candidate::{Candidate, FeatureRow, Prediction, for_few_features};
+use cost_model::candidate::{Candidate, FeatureRow, Prediction};
 use search::{Search, TYPICAL_FEATURES, asks_for_tasks};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
-use warprow_kernels::spmm::product::{in_step, narrow, row_groups, vector};
+use warprow_kernels::spmm::product::{in_step, row_bins, vector};
 use warprow_kernels::spmm::{EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel};
 
 /// [Locality](locality::Localities::far) below which consecutive rows share their columns.
 const SHARING_BELOW: f64 = 0.6;
+
+/// The most features for which `row_bins` is the kernel on a device whose rates are unknown.
+const DEFAULT_FEW_FEATURES: u32 = 16;
 
 /// Lanes of a row of `row_groups` on a device whose rates are unknown.
 const DEFAULT_GROUP: u32 = 16;
@@ -65,9 +68,9 @@ pub fn requested_kernel<E: SpmmElement>(
 /// The kernel on a device whose rates are unknown, if the caller asks for none.
 pub fn default_kernel(options: SpmmOptions) -> SpmmKernel {
     match options.features {
-        Some(features @ 1..=narrow::MAX_FEATURES) if !asks_for_tasks(options.tuning) => {
-            for_few_features(features, options.reduction)
-        }
+        _ if asks_for_tasks(options.tuning) => SpmmKernel::Vector,
+        Some(1) if !options.reduction.is_extremum() => SpmmKernel::Spmv,
+        Some(1..=DEFAULT_FEW_FEATURES) => SpmmKernel::RowBins,
         _ => SpmmKernel::Vector,
     }
 }
@@ -173,13 +176,13 @@ impl Choices {
         reduction: Reduction,
         epilogue: EpilogueKind,
     ) -> Option<SpmmKernel> {
-        if features > row_groups::MAX_FEATURES {
+        if features > row_bins::MAX_FEATURES {
             return None;
         }
         self.for_few_features.find(features, epilogue, || {
             let row = FeatureRow::new::<E>(features, reduction, epilogue);
             match &self.search {
-                None => row.narrow().map(|_| SpmmKernel::Narrow),
+                None => (features <= DEFAULT_FEW_FEATURES).then_some(SpmmKernel::RowBins),
                 Some(search) => search.for_few_features(row, &self.candidate(row, search)),
             }
         })
@@ -204,7 +207,8 @@ impl Choices {
         let search = self.search.as_ref()?;
         let row = FeatureRow::new::<E>(features, reduction, epilogue);
         let candidate = match kernel {
-            SpmmKernel::Narrow | SpmmKernel::Spmv => row.narrow(),
+            SpmmKernel::Spmv => row.spmv(),
+            SpmmKernel::RowBins => row.row_bins(),
             SpmmKernel::RowGroups => {
                 let group = self.group::<E>(features, reduction, epilogue);
                 row.row_groups().find(|candidate| candidate.group == group)

@@ -9,7 +9,6 @@ use super::statistics::Statistics;
 use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
-use few_features::is_narrow_best;
 use std::iter;
 use warprow_kernels::spmm::{EpilogueKind, SpmmKernel};
 
@@ -129,8 +128,8 @@ impl Search {
         kernel: Option<SpmmKernel>,
         options: SpmmOptions,
     ) -> Result<Option<Self>, SpmmError> {
-        use SpmmKernel::{InStep, RowGroups, Vector};
-        let has_choices = |kernel| matches!(kernel, Vector | InStep | RowGroups);
+        use SpmmKernel::{InStep, RowBins, RowGroups, Vector};
+        let has_choices = |kernel| matches!(kernel, Vector | InStep | RowGroups | RowBins);
         let Some(model) = CostModel::of(a.device()).filter(|_| kernel.is_none_or(has_choices))
         else {
             return Ok(None);
@@ -209,17 +208,10 @@ impl Search {
             Some(requested) => requested == kernel,
             None => !self.asks_for_tasks || kernel == SpmmKernel::Vector,
         };
-        let narrow = self.row.narrow();
-        let narrow = narrow.filter(|narrow| wants(narrow.kernel));
-        let mut all: Vec<Candidate> = self.row_groups().collect();
-        let is_best = |narrow: &Candidate| is_narrow_best(a, narrow) == Some(true);
-        if let Some(candidate) = narrow.filter(is_best) {
-            all.push(candidate);
-            return all
-                .into_iter()
-                .map(|candidate| self.choice(a, candidate))
-                .collect();
+        if let Some(spmv) = self.spmv() {
+            return vec![self.choice(a, spmv)];
         }
+        let mut all: Vec<Candidate> = self.row_groups().chain(self.row_bins()).collect();
         let in_step = if self.kernel.is_none() {
             is_measured(a) && self.is_sum && wants(SpmmKernel::InStep)
         } else {
@@ -233,7 +225,6 @@ impl Search {
             }
         }
         all.extend(in_step.then(|| self.row.in_step()));
-        all.extend(narrow);
         let choices = all.into_iter();
         choices.map(|candidate| self.choice(a, candidate)).collect()
     }
@@ -267,9 +258,8 @@ impl Search {
         };
         let may_be_predicted = |choice: &Choice| match choice.candidate.kernel {
             _ if self.kernel.is_some() => true,
-            SpmmKernel::Vector | SpmmKernel::RowGroups => true,
             SpmmKernel::InStep => a.mean_row() >= least_row,
-            _ => is_narrow_best(a, &choice.candidate) != Some(false),
+            _ => true,
         };
         let candidates = self.candidates(a).into_iter();
         let best = candidates.filter(may_be_predicted).reduce(faster);

@@ -1,6 +1,6 @@
 //! The statistics of a matrix that the cost model predicts times from.
 
-use super::locality::{ColumnProfile, Localities, NEIGHBOURS, RowSample};
+use super::locality::{ColumnProfile, Localities, NEIGHBOURS, RowLengths, RowSample};
 use crate::csr::DevicePattern;
 use crate::operand::OperandError;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
@@ -16,6 +16,8 @@ pub struct Statistics {
     pub nonzeros: u32,
     /// An upper bound of a row's nonzeros. If nobody has counted them, it is that of a column's.
     pub longest_row: u32,
+    /// How long its rows are.
+    pub lengths: RowLengths,
     /// Its columns.
     pub columns: ColumnProfile,
     /// Its order of rows.
@@ -51,6 +53,7 @@ impl Statistics {
             cols: a.cols,
             nonzeros: a.nonzeros(),
             longest_row: a.longest_row.unwrap_or(most),
+            lengths: RowLengths::measure(a)?,
             columns,
             locality,
             variation: Some(variation),
@@ -68,6 +71,7 @@ impl Statistics {
             cols: a.cols,
             nonzeros: a.nonzeros(),
             longest_row: a.longest_row.unwrap_or(longest),
+            lengths: RowLengths::even(a.rows, a.nonzeros()),
             columns: ColumnProfile::even(a.cols, a.nonzeros()),
             locality: Localities::NONE,
             variation: None,
@@ -124,6 +128,7 @@ mod tests {
             cols: u32::MAX,
             nonzeros,
             longest_row: nonzeros / rows,
+            lengths: RowLengths::even(rows, nonzeros),
             columns: ColumnProfile::even(u32::MAX, nonzeros),
             locality: Localities::NONE,
             variation,

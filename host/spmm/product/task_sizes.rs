@@ -43,8 +43,8 @@ pub struct ItemSizes {
     pub resident: Option<ResidentTasks>,
     /// The blocks of teams that the device runs at the same time, if it knows.
     pub wave: Option<Wave>,
-    /// Nonzeros that the warp of a warp task takes at a time.
-    pub chunk: u32,
+    /// Lanes of a nonzero in `row_bins`.
+    pub lanes_of_nonzero: u32,
     /// Whether the plan finds out if many rows are split, and how to join tasks. It costs some 50 microseconds, which
     /// a single run does not gain.
     pub refine: bool,

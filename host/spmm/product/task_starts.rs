@@ -5,7 +5,7 @@ use crate::operand::count;
 use crate::spmm::error::SpmmError;
 use cuda_std::memory::{Global, GlobalMut};
 use warprow_kernels::spmm::product::tasks;
-use warprow_kernels::spmm::{Items, LargeItems, RowMarks};
+use warprow_kernels::spmm::{Items, LargeItems, RowBins, RowMarks};
 
 /// The rows and nonzeros of a matrix or of a block of its columns.
 #[derive(Clone, Copy)]
@@ -64,6 +64,7 @@ impl TaskStarts {
             arrivals: GlobalMut::from_address(0),
             original_row,
             marks: RowMarks::NONE,
+            bins: RowBins::NONE,
         }
     }
 }

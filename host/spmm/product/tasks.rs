@@ -37,6 +37,8 @@ pub struct RunArguments<E: SpmmElement> {
     /// Items of a block of threads.
     pub items_of_block: u32,
     pub joining: Joining,
+    /// Lanes of a nonzero in `row_bins`.
+    pub lanes_of_nonzero: u32,
     /// Whether the kernel of the first block of columns can join split rows itself.
     pub joins_split_rows: bool,
 }

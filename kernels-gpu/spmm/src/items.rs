@@ -1,5 +1,6 @@
 //! Items: the units of work of a kernel, which are rows, nonzeros, tasks, slices, or the warps of teams.
 
+use crate::product::row_bins::RowBins;
 use cuda_std::prelude::*;
 
 /// What a thread, warp or sub-warp works on. The plan makes the items once for a matrix.
@@ -13,10 +14,11 @@ pub enum ItemKind {
     NonzerosByColumn,
     /// One or several [tasks](crate::product::tasks) each. A second kernel sums the rows that are split.
     Tasks,
-    /// A [task](crate::product::tasks) each, which a warp takes. The warp that stores the last part of a split row
-    /// joins its parts.
-    WarpTasks,
-    /// As `WarpTasks`, with a block for each task. Rows without nonzeros have items of their own.
+    /// A row each, or a part of a long one, in [bins](RowBins) of similar length. The warp that stores the last part of
+    /// a row joins its parts.
+    RowBins,
+    /// A [task](crate::product::tasks) each, which a block takes. The warp that stores the last part of a split row
+    /// joins its parts. Rows without nonzeros have items of their own.
     BlockTasks,
     /// A [slice](crate::ladder::slices) of a row each. The kernel adds to the rows of Y that are split, which the run
     /// fills with zeros first.
@@ -45,26 +47,31 @@ impl ItemKind {
 pub struct Items<T> {
     /// The number of items.
     pub count: u32,
-    /// Steps of a task; the maximum number of nonzeros of a slice.
+    /// Steps of a task; the maximum number of nonzeros of a slice, or of a part of a row in bins.
     pub task_size: u32,
     /// Which items have several tasks.
     pub large: LargeItems,
     /// The row of each nonzero or slice; the row of each warp, or null if warp w has row w. The row in which each task
-    /// starts, and after the last task the number of rows.
+    /// starts, and after the last task the number of rows. For bins, the [numbers] of each item.
+    ///
+    /// [numbers]: crate::product::row_bins::NUMBERS_OF_ITEM
     pub row: Global<u32>,
     /// The nonzero at which each task or slice starts, and after the last task the number of nonzeros.
     pub start: Global<u32>,
     /// Partial sums. Tasks have two rows of sums a block: for a row that started in an earlier block, and for a row
-    /// that ends in a later one. Warp tasks and block tasks have these two rows each, slices with sums one.
+    /// that ends in a later one. Block tasks have these two rows each, slices with sums and parts of rows in bins one.
     pub partial: GlobalMut<T>,
-    /// For warp tasks and block tasks, how many parts have been stored of the split row that begins in each task: 0
-    /// between runs. For tasks the same of each block, or null if a second kernel joins the parts.
+    /// For block tasks, how many parts have been stored of the split row that begins in each task: 0 between runs. For
+    /// rows in bins the same of each row, at its first part. For tasks the same of each block, or null if a second
+    /// kernel joins the parts.
     pub arrivals: GlobalMut<u32>,
     /// The row of Y for each row of A, where A's rows are in another order than Y's; else null. Items of nonzeros have
     /// the rows of Y themselves.
     pub original_row: Global<u32>,
     /// For block tasks, where rows begin.
     pub marks: RowMarks,
+    /// For rows in bins, where each bin ends.
+    pub bins: RowBins,
 }
 
 /// Where the rows of a matrix begin, for the tasks of blocks. The plan [makes](crate::plan::row_marks) it.

@@ -12,6 +12,7 @@ pub mod plan;
 
 pub use items::{ItemKind, Items, LargeItems, LaunchShape, RowMarks};
 pub use product::reduction::{Reducer, Reduction};
+pub use product::row_bins::RowBins;
 pub use product::scaling::Scaling;
 
 use cuda_std::prelude::*;
@@ -37,10 +38,12 @@ macro_rules! kernels {
             $(pub mod $product_file;)*
             pub mod column_blocks;
             pub mod scaling;
+            pub mod group_sum;
             mod lane_columns;
             mod lane_groups;
             pub mod reduction;
             mod row_epilogue;
+            mod row_parts;
             mod split_rows;
             pub mod tasks;
             pub mod teams;
@@ -171,8 +174,8 @@ kernels! {
     product {
         Vector = vector,
         InStep = in_step,
-        Narrow = narrow,
         RowGroups = row_groups,
+        RowBins = row_bins,
         Spmv = spmv,
     }
 }

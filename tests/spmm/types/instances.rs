@@ -36,7 +36,7 @@ fn registered() -> BTreeSet<&'static str> {
     let general = [
         "spmm_vector",
         "spmm_in_step",
-        "spmm_narrow",
+        "spmm_row_bins",
         "spmm_spmv",
         "spmm_combine",
     ];

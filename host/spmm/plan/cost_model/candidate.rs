@@ -1,7 +1,7 @@
 //! What a plan chooses from, as the cost model sees it.
 
 use crate::spmm::options::SpmmElement;
-use warprow_kernels::spmm::product::{in_step, narrow, row_groups, vector};
+use warprow_kernels::spmm::product::{in_step, row_bins, row_groups, vector};
 use warprow_kernels::spmm::{EpilogueKind, LaunchShape, Reduction, SpmmKernel};
 
 /// A row of X, and the tiles in which the kernels can load it.
@@ -17,11 +17,12 @@ pub struct FeatureRow {
     lanes_of_blocks: vector::LaneCounts,
     /// The loads of `in_step`.
     in_step_loads: in_step::Loads,
-    /// The kernel for few features, and its lanes for a nonzero.
-    narrow_kernel: SpmmKernel,
-    narrow_lanes: u32,
-    /// Whether the cost model predicts `row_groups` for so many features: 2 to 64, in one tile.
-    may_be_grouped: bool,
+    /// Lanes of a nonzero in `row_groups` and `row_bins`.
+    lanes_of_nonzero: u32,
+    /// Whether the cost model predicts these for so many features: up to 64, in one tile.
+    is_one_tile: bool,
+    /// Whether there is a kernel for one feature alone.
+    is_single: bool,
 }
 
 impl FeatureRow {
@@ -41,7 +42,7 @@ impl FeatureRow {
             lanes: 32,
             row_starts: 0,
         };
-        let chunk = narrow::nonzeros_of_chunk::<E>(features, reduction);
+        let lanes_of_nonzero = row_bins::lanes_of_nonzero::<E>(shape, reduction);
         Self {
             features,
             element_bytes: size_of::<E>() as u32,
@@ -49,10 +50,10 @@ impl FeatureRow {
             lanes_of_one_block: lanes(epilogue),
             lanes_of_blocks: lanes(EpilogueKind::Added),
             in_step_loads: in_step::loads::<E>(shape),
-            narrow_kernel: for_few_features(features, reduction),
-            narrow_lanes: 32 * narrow::LOADS as u32 / chunk.max(1),
-            may_be_grouped: (2..=row_groups::MAX_FEATURES).contains(&features)
-                && row_groups::has_one_tile::<E>(features),
+            lanes_of_nonzero,
+            is_one_tile: features <= row_bins::MAX_FEATURES
+                && row_bins::has_one_tile::<E>(features, reduction),
+            is_single: features == 1 && !reduction.is_extremum(),
         }
     }
 
@@ -125,55 +126,48 @@ impl FeatureRow {
         }
     }
 
-    /// The kernel for few features, `spmv` or `narrow`; `None` if there is none for so many.
-    pub fn narrow(self) -> Option<Candidate> {
-        (self.features <= narrow::MAX_FEATURES).then_some(Candidate {
-            kernel: self.narrow_kernel,
+    /// `spmv`, for one feature and sums.
+    pub fn spmv(self) -> Option<Candidate> {
+        (self.is_single).then_some(self.whole_row(SpmmKernel::Spmv, 32))
+    }
+
+    /// `row_bins`; `None` for more than 64 features, or several tiles.
+    pub fn row_bins(self) -> Option<Candidate> {
+        (self.is_one_tile).then_some(self.whole_row(SpmmKernel::RowBins, 32))
+    }
+
+    /// A kernel that has all features of a row at once.
+    fn whole_row(self, kernel: SpmmKernel, group: u32) -> Candidate {
+        Candidate {
+            kernel,
             row: self,
-            lanes: self.narrow_lanes,
-            group: 32,
+            lanes: self.lanes_of_nonzero,
+            group,
             tile: self.features,
             load: self.features,
             blocks: 1,
-        })
+        }
     }
 
     /// The lanes of a group of `row_groups`, if so many are asked for.
     pub fn group(self, asked_for: u32) -> u32 {
-        row_groups::group(self.narrow_lanes, asked_for)
+        row_groups::group(self.lanes_of_nonzero, asked_for)
     }
 
     /// `row_groups`, with each number of lanes that a group may have; nothing for one feature, more than 64, or several
     /// tiles.
     pub fn row_groups(self) -> impl Iterator<Item = Candidate> {
-        let lanes = self.narrow_lanes;
+        let is_grouped = self.is_one_tile && self.features > 1;
         let groups = row_groups::GROUPS.into_iter();
-        let groups = groups.filter(move |&group| self.may_be_grouped && group >= lanes);
-        groups.map(move |group| Candidate {
-            kernel: SpmmKernel::RowGroups,
-            row: self,
-            lanes,
-            group,
-            tile: self.features,
-            load: self.features,
-            blocks: 1,
-        })
-    }
-}
-
-/// The kernel for few features: `spmv` for one, if it has the reduction, else `narrow`.
-pub fn for_few_features(features: u32, reduction: Reduction) -> SpmmKernel {
-    if features == 1 && !reduction.is_extremum() {
-        SpmmKernel::Spmv
-    } else {
-        SpmmKernel::Narrow
+        let groups = groups.filter(move |&group| is_grouped && group >= self.lanes_of_nonzero);
+        groups.map(move |group| self.whole_row(SpmmKernel::RowGroups, group))
     }
 }
 
 /// A kernel with its choices.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// The kernel: `vector`, `in_step`, `narrow`, `row_groups` or `spmv`.
+    /// The kernel: `vector`, `in_step`, `row_groups`, `row_bins` or `spmv`.
     pub kernel: SpmmKernel,
     /// The row of X.
     pub row: FeatureRow,
@@ -191,8 +185,7 @@ pub struct Candidate {
 
 impl Candidate {
     /// Resident warps of a multiprocessor. `vector` and `in_step` have as many as the registers of their kernels for
-    /// f32 allow (host/ptx/registers.txt), where A keeps the caller's order of rows. `narrow` and `spmv` have the
-    /// number that the constants were fitted with.
+    /// f32 allow (host/ptx/registers.txt), where A keeps the caller's order of rows.
     pub fn resident_warps(&self) -> f64 {
         let width = self.load / self.lanes.max(1);
         match (self.kernel, width, self.lanes) {
@@ -200,7 +193,7 @@ impl Candidate {
             (SpmmKernel::Vector, 4, 32) => 32.0,
             (SpmmKernel::Vector, 1, 16) | (SpmmKernel::Vector, 4.., _) => 28.0,
             (SpmmKernel::Vector, ..) => 36.0,
-            (SpmmKernel::RowGroups, ..) => 48.0,
+            (SpmmKernel::RowGroups | SpmmKernel::RowBins, ..) => 48.0,
             (SpmmKernel::InStep, 2, _) => 36.0,
             (SpmmKernel::InStep, 4.., 16..) => 28.0,
             _ => 32.0,

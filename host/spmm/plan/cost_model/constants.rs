@@ -38,7 +38,7 @@ pub struct Constants {
     pub cycles_per_row_in_step: f64,
     /// Cycles for a nonzero of a row of `in_step`, for a warp whose lanes all have the same nonzero.
     pub cycles_per_nonzero_in_step: f64,
-    /// Instructions of a group of `row_groups` for a row, beside those for its nonzeros.
+    /// Instructions of a warp of `row_groups` or `row_bins` for its rows, beside those for their nonzeros.
     pub instructions_per_group: f64,
     /// Cycles of a group of `row_groups` for a row.
     pub cycles_per_group: f64,
@@ -46,10 +46,8 @@ pub struct Constants {
     pub cycles_per_batch: f64,
     /// Cycles of a group for each batch of the longest row, when few other groups still run.
     pub cycles_per_last_batch: f64,
-    /// Cycles for a chunk of `narrow`.
-    pub cycles_per_chunk: f64,
-    /// Cycles of `narrow` for a row.
-    pub cycles_per_row_of_chunks: f64,
+    /// Cycles of a warp of `row_bins` for its rows, beside those for their batches.
+    pub cycles_per_binned_row: f64,
     /// Cycles for a step of a task.
     pub cycles_per_step: f64,
     /// Cycles for a row of each further block of columns, which waits for the sum so far.
@@ -85,8 +83,7 @@ pub const FITTED: Constants = Constants {
     cycles_per_group: 951.8,
     cycles_per_batch: 305.6,
     cycles_per_last_batch: 1000.0,
-    cycles_per_chunk: 6199.0,
-    cycles_per_row_of_chunks: 372.1,
+    cycles_per_binned_row: 1200.0,
     cycles_per_step: 125.2,
     cycles_per_added_row: 1599.0,
     l1_reuse_nonzeros: 12.58,

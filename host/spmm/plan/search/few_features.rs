@@ -1,19 +1,11 @@
-//! The kernels for few features: `narrow`, and `row_groups` where rows have similar lengths.
+//! The kernels for few features: `spmv` for one; `row_groups` where rows have similar lengths, and `row_bins`.
 
 use super::{Search, faster};
 use crate::spmm::plan::cost_model::candidate::{Candidate, FeatureRow};
 use crate::spmm::plan::statistics::Statistics;
 use warprow_kernels::spmm::SpmmKernel;
 
-/// Lanes for a nonzero up to which the kernel for few features is the best, or nearly: a warp takes 128 nonzeros at a
-/// time, or more.
-pub(super) const NARROW_LANES: u32 = 2;
-
-/// The same for small matrices with rows that other kernels split.
-const NARROW_LANES_IF_SMALL: u32 = 4;
-
-/// Nonzeros of the largest small matrix. With fewer, a warp has one or two tasks, and the model predicts `vector` too
-/// fast.
+/// Nonzeros of the largest small matrix.
 pub(super) const LARGEST_SMALL: u32 = 1_000_000;
 
 /// Maximum number of features with which plans consider `row_groups`. With more, on the matrices that the model was
@@ -23,46 +15,52 @@ const MAX_FEATURES_OF_GROUPS: u32 = 16;
 /// The same for small matrices.
 const MAX_FEATURES_OF_GROUPS_IF_SMALL: u32 = 32;
 
-/// Features up to which the model compares `narrow` with more lanes on larger matrices. With 16 features of f32 it
-/// took `narrow` where `vector` is faster.
-pub(super) const MAX_FEATURES_OF_COMPARISON: u32 = 8;
+/// Maximum number of features with which plans consider `row_bins`.
+const MAX_FEATURES_OF_BINS: u32 = 32;
 
-/// Nonzeros of a row that `vector` splits on a small matrix.
-const SPLIT_ROW: u32 = 128;
+/// The same for small matrices.
+const MAX_FEATURES_OF_BINS_IF_SMALL: u32 = 64;
 
-/// Whether `narrow` is taken rather than `vector` and `in_step`: always, never, or, with `None`, if the model says so.
-/// The model does not know how well their tasks balance long rows.
-pub(super) fn is_narrow_best(a: &Statistics, narrow: &Candidate) -> Option<bool> {
-    if narrow.lanes <= NARROW_LANES {
-        return Some(true);
-    }
-    if a.nonzeros <= LARGEST_SMALL {
-        let splits_rows = a.longest_row > SPLIT_ROW;
-        return Some(splits_rows && narrow.lanes <= NARROW_LANES_IF_SMALL);
-    }
-    (narrow.row.features() > MAX_FEATURES_OF_COMPARISON).then_some(false)
-}
-
-/// Whether `row_groups` is considered for so many features.
-fn may_have_groups(a: &Statistics, features: u32) -> bool {
-    let most = match a.nonzeros <= LARGEST_SMALL {
-        true => MAX_FEATURES_OF_GROUPS_IF_SMALL,
-        false => MAX_FEATURES_OF_GROUPS,
+/// Whether a kernel is considered for so many features.
+fn is_considered(kernel: SpmmKernel, a: &Statistics, features: u32) -> bool {
+    let is_small = a.nonzeros <= LARGEST_SMALL;
+    let most = match (kernel, is_small) {
+        (SpmmKernel::RowGroups, false) => MAX_FEATURES_OF_GROUPS,
+        (SpmmKernel::RowGroups, true) => MAX_FEATURES_OF_GROUPS_IF_SMALL,
+        (_, false) => MAX_FEATURES_OF_BINS,
+        (_, true) => MAX_FEATURES_OF_BINS_IF_SMALL,
     };
     features <= most
 }
 
 impl Search {
-    /// `row_groups`, with the numbers of lanes that the caller leaves.
-    pub(super) fn row_groups(&self) -> impl Iterator<Item = Candidate> {
-        let is_left = match self.kernel {
-            Some(kernel) => kernel == SpmmKernel::RowGroups,
+    /// Whether a kernel for few features is left by the caller.
+    fn leaves(&self, kernel: SpmmKernel) -> bool {
+        match self.kernel {
+            Some(requested) => requested == kernel,
             // The kernel of a plan for any number of features is one for many.
             None => {
-                let is_considered = may_have_groups(&self.statistics, self.row.features());
-                is_considered && !self.asks_for_tasks && self.is_sum && self.knows_features
+                let features = self.row.features();
+                let is_considered = is_considered(kernel, &self.statistics, features);
+                is_considered && !self.asks_for_tasks && self.knows_features
             }
-        };
+        }
+    }
+
+    /// `spmv`, if it is left: it is the fastest for one feature.
+    pub(super) fn spmv(&self) -> Option<Candidate> {
+        self.row.spmv().filter(|_| self.leaves(SpmmKernel::Spmv))
+    }
+
+    /// `row_bins`, if it is left.
+    pub(super) fn row_bins(&self) -> Option<Candidate> {
+        let bins = self.row.row_bins();
+        bins.filter(|_| self.leaves(SpmmKernel::RowBins))
+    }
+
+    /// `row_groups`, with the numbers of lanes that the caller leaves.
+    pub(super) fn row_groups(&self) -> impl Iterator<Item = Candidate> {
+        let is_left = self.leaves(SpmmKernel::RowGroups) && self.is_sum;
         let lanes = self.lanes.filter(|_| self.kernel.is_some());
         let group = lanes.map(|lanes| self.row.group(lanes));
         let groups = self.row.row_groups();
@@ -72,27 +70,15 @@ impl Search {
     /// The kernel for few features that is better for a run with a row of X than another candidate; `None` if none is.
     pub fn for_few_features(&self, row: FeatureRow, other: &Candidate) -> Option<SpmmKernel> {
         let seconds = |candidate: &Candidate| self.predict(candidate).seconds;
-        let narrow = row.narrow();
-        let is_best = narrow.map(|narrow| is_narrow_best(&self.statistics, &narrow));
-        let mut best = match is_best {
-            Some(Some(true)) => None,
-            _ => Some((seconds(other), None)),
+        let considered = |candidate: &Candidate| {
+            is_considered(candidate.kernel, &self.statistics, row.features())
         };
-        let narrow = narrow.filter(|_| is_best != Some(Some(false)));
-        let may_have_groups = may_have_groups(&self.statistics, row.features());
-        let groups = row.row_groups().filter(|_| may_have_groups && self.is_sum);
-        for candidate in narrow.into_iter().chain(groups) {
-            let found = seconds(&candidate);
-            if best.is_none_or(|(least, _)| found < least) {
-                best = Some((found, Some(candidate.kernel)));
-            }
-        }
-        best.and_then(|(_, kernel)| kernel)
-            .map(|kernel| match kernel {
-                // It wants other items than a plan for any number of features has.
-                SpmmKernel::Spmv => SpmmKernel::Narrow,
-                kernel => kernel,
-            })
+        let groups = row.row_groups().filter(|_| self.is_sum);
+        let all = groups.chain(row.row_bins()).filter(considered);
+        let best = all.map(|candidate| (seconds(&candidate), candidate.kernel));
+        let best = best.min_by(|one, other| one.0.total_cmp(&other.0));
+        best.filter(|(least, _)| *least < seconds(other))
+            .map(|(_, kernel)| kernel)
     }
 
     /// The lanes of a row in a run by `row_groups`; `None` for one feature, more than 64, or several tiles.

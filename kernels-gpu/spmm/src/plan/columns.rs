@@ -1,7 +1,8 @@
-//! How the nonzeros spread over the columns, from which the plan estimates the hit rates of the caches.
+//! How the nonzeros spread over the columns and over the rows, from which the plan estimates the hit rates of the caches
+//! and the times of rows.
 //!
-//! Columns are binned by the logarithm of their number of nonzeros: bin b has the columns of `2^b` to `2^(b+1) - 1`
-//! nonzeros. From the bins follows the share of the nonzeros in the most frequent columns, of which a cache holds the
+//! Columns and rows are binned by the logarithm of their number of nonzeros: bin b has those of `2^b` to `2^(b+1) - 1`
+//! nonzeros. From the columns' bins follows the share of the nonzeros in the most frequent columns, of which a cache holds the
 //! rows of X.
 
 use cuda_std::atomic::Scope;
@@ -22,9 +23,24 @@ pub fn launch_count(nonzeros: u32) -> LaunchConfig {
     LaunchConfig::new(nonzeros.div_ceil(BLOCK * NONZEROS_PER_THREAD), BLOCK)
 }
 
-/// The launch of [`bin`], a thread a column.
+/// The launch of [`bin`] and [`lengths`], a thread a column or row.
 pub fn launch_bin(cols: u32) -> LaunchConfig {
     LaunchConfig::new(cols.div_ceil(BLOCK), BLOCK)
+}
+
+/// `counts[row]`, the nonzeros of each row. A thread each.
+///
+/// # Safety
+///
+/// `row_ptr` has `rows + 1` numbers, `counts` room for `rows`.
+#[kernel(name = "spmm_row_lengths")]
+pub unsafe fn lengths(rows: u32, row_ptr: Global<u32>, counts: GlobalMut<u32>) {
+    let r = thread::index_1d();
+    if r < u64::from(rows) {
+        let r = r as usize;
+        // SAFETY: `r` is below `rows`.
+        unsafe { counts.store(r, row_ptr.load(r + 1) - row_ptr.load(r)) };
+    }
 }
 
 /// `counts[col]`, the nonzeros of each column.
@@ -47,7 +63,7 @@ pub unsafe fn count(nonzeros: u32, col_idx: Global<u32>, counts: GlobalMut<u32>)
     }
 }
 
-/// Counts the columns of each bin b in `bins[2 b]`, and their nonzeros in `bins[2 b + 1]`. A thread a column; the lanes
+/// Counts the columns, or rows, of each bin b in `bins[2 b]`, and their nonzeros in `bins[2 b + 1]`. A thread a column; the lanes
 /// whose columns are in one bin add together.
 ///
 /// # Safety

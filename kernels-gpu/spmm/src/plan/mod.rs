@@ -3,4 +3,5 @@
 pub mod columns;
 pub mod order;
 pub mod reuse;
+pub mod row_bins;
 pub mod row_marks;

@@ -60,29 +60,28 @@ impl LaneGroups {
     pub fn of_lane(self, lane: u32) -> u32 {
         lane >> self.shift
     }
-
-    /// The first lane of a group.
-    #[inline(always)]
-    pub fn first_lane(self, group: u32) -> u32 {
-        group << self.shift
-    }
-
-    /// How many groups have all their lanes in a ballot.
-    #[inline(always)]
-    pub fn count_in(self, ballot: u32) -> u32 {
-        ballot.count_ones() >> self.shift
-    }
 }
 
-/// The groups' parts joined, in all groups.
+/// The groups' parts joined, in all groups of the warp.
 #[inline(always)]
 pub(in crate::product) fn join_groups<S: Real, R: Reducer, const WIDTH: usize>(
     groups: LaneGroups,
     part: [S; WIDTH],
 ) -> [S; WIDTH] {
+    join::<S, R, WIDTH>(groups, WARP_SIZE, part)
+}
+
+/// The same for the groups among `lanes` neighbouring lanes, a power of two. All lanes of the warp call it, and have
+/// the same number.
+#[inline(always)]
+pub(in crate::product) fn join<S: Real, R: Reducer, const WIDTH: usize>(
+    groups: LaneGroups,
+    lanes: u32,
+    part: [S; WIDTH],
+) -> [S; WIDTH] {
     let mut joined = part;
     let mut distance = groups.lanes();
-    while distance < WARP_SIZE {
+    while distance < lanes {
         joined = array::from_fn(|k| {
             let other = warp::shfl_xor(FULL_MASK, joined[k], distance, WARP_SIZE);
             R::join(joined[k], other)

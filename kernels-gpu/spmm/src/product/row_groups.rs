@@ -1,16 +1,8 @@
 //! A group of 2 to 32 lanes computes a row, without shared memory: for few features.
 //!
-//! Changes from `narrow`: there, a warp's products go through shared memory, and a segmented scan finds the sums of the
-//! rows. That costs the same for rows of all lengths, but more than the products themselves. Here a group keeps the
-//! sums of its row in registers. Within the group, a nonzero has as many lanes as its row of X has vectors:
-//!
-//! ```text
-//! 8 features (2 lanes of 4), groups of 8 lanes, a row of 7 nonzeros
-//!
-//! lane                 0 1   2 3   4 5   6 7
-//! nonzeros              0     1     2     3      loaded together, four rounds at a time
-//!                       4     5     6     -
-//! ```
+//! Changes from `vector`: there, at least 8 lanes take one nonzero after the other. With 8 features, six of them would
+//! idle. Here a nonzero has only as many lanes as its row of X has vectors, and a group of lanes takes several nonzeros
+//! of its row [at a time](crate::product::group_sum).
 //!
 //! At the row's end, shuffles add up the lanes' sums. The kernel needs no list of tasks, no shared memory and no split
 //! rows. So a thread has few registers, many warps are resident, and a product is one launch. This is the vector kernel
@@ -19,19 +11,16 @@
 //! A nonzero costs its column (4 B), its value, and its sectors of X (32 B each) from the L2 cache if the L1 cache
 //! lacks them.
 //!
-//! When to use it: for 2 to 16 features, or 32 on small matrices, where no row is much longer than the others. One
-//! group computes a whole row, so a long row still runs when all other groups have ended.
+//! When to use it: for 2 to 16 features, or 32 on small matrices, where rows have similar lengths. One group computes a
+//! whole row, so a long row still runs when all other groups have ended; `row_bins` is for such rows.
 
-use crate::product::lane_columns::LaneColumns;
+use crate::product::group_sum::{self, width};
 use crate::product::lane_groups::{self, LaneGroups};
-use crate::product::narrow::width;
-use crate::product::reduction::{Reducer, Reduction, Total};
+use crate::product::reduction::{Reduction, Total};
 use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
 use crate::product::scaling::Scaling;
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape};
-use core::array;
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
 use warprow_kernels_matrix::{Operand, SumOf};
 
@@ -40,30 +29,19 @@ pub const SUMMARY: &str =
     "for few features: a group of 2 to 32 lanes a row, each lane loads its own nonzeros";
 
 /// The rung that it continues.
-pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::Narrow);
+pub const PARENT: Option<crate::SpmmKernel> = Some(crate::SpmmKernel::Vector);
 
 /// It wants the rows.
 pub const ITEMS: ItemKind = ItemKind::Rows;
 
-/// It takes sums and means only: `narrow` takes maxima.
+/// It takes sums and means only: `row_bins` takes maxima.
 pub const HAS_EXTREMA: bool = false;
-
-/// The most features for which the cost model predicts it. Plans choose it for fewer.
-pub const MAX_FEATURES: u32 = 64;
 
 /// The sizes of groups, in lanes.
 pub const GROUPS: [u32; 5] = [2, 4, 8, 16, 32];
 
 /// Threads in a block.
 pub const BLOCK: u32 = 128;
-
-/// Nonzeros of a lane that are loaded together.
-pub const LOADS: u32 = 4;
-
-/// Whether a group has all features of a row of X at once, where X and Y are packed.
-pub fn has_one_tile<T: Operand>(features: u32) -> bool {
-    features <= WARP_SIZE * width::<T>(features, Reduction::Sum)
-}
 
 /// The lanes of a group: as many as asked for, or the next lower number, but no fewer than a nonzero has.
 pub fn group(lanes_of_nonzero: u32, asked_for: u32) -> u32 {
@@ -138,9 +116,16 @@ pub unsafe fn row_groups<T: Operand, const WIDTH: usize>(
         };
         while first_feature < x.cols {
             let feature = first_feature + lanes.vector() * WIDTH as u32;
-            let part = part_of_row::<T, WIDTH>(&a, &x, lanes, (start, end), feature);
-            let sum = join_parts::<T::Sum, WIDTH>(lanes, part);
-            if has_row && thread::thread_idx_x() < lanes.lanes() {
+            let (threads, thread) = (thread::block_dim_x(), thread::thread_idx_x());
+            let nonzeros_of_group = (lanes.of_lane(threads), lanes.of_lane(thread));
+            let part = group_sum::of_lane::<T, Total, WIDTH>(
+                (&a, &x),
+                nonzeros_of_group,
+                (start, end),
+                feature,
+            );
+            let sum = lane_groups::join::<T::Sum, Total, WIDTH>(lanes, threads, part);
+            if has_row && thread < lanes.lanes() {
                 let output = LaneOutput {
                     row: row as usize,
                     y: &y,
@@ -154,76 +139,4 @@ pub unsafe fn row_groups<T: Operand, const WIDTH: usize>(
             first_feature += lanes.lanes() * WIDTH as u32;
         }
     }
-}
-
-/// The lane's part of the sum of a row: of every nonzero that it loads, its vector of features from `feature` on.
-///
-/// # Safety
-///
-/// The nonzeros from `start` up to `end` are A's, whose columns are rows of X.
-#[allow(
-    clippy::needless_range_loop,
-    reason = "iterators over the arrays are not unrolled, and put them into local memory"
-)]
-#[inline(always)]
-unsafe fn part_of_row<T: Operand, const WIDTH: usize>(
-    a: &Csr<T::Sum>,
-    x: &Dense<T>,
-    lanes: LaneGroups,
-    (start, end): (u32, u32),
-    feature: u32,
-) -> [T::Sum; WIDTH] {
-    const COUNT: usize = LOADS as usize;
-    let x = LaneColumns::<T, 1, WIDTH, 1>::new(x, feature as usize);
-    // Nonzeros that the group loads at a time, and this lane's among them.
-    let step = lanes.of_lane(thread::block_dim_x());
-    let first = lanes.of_lane(thread::thread_idx_x());
-    let value_bytes = size_of::<T::Sum>() as u32;
-    let mut sum = [Total::start(); WIDTH];
-    if first >= end - start {
-        return sum;
-    }
-    let mut position = start + first;
-    loop {
-        // The lane's nonzeros begin at `position`, and the row has so many from there on: at least one. A load past the
-        // row's end loads its last nonzero again, whose bytes are there already, and the product is left out.
-        let left = end - position;
-        // SAFETY: the offsets from `position` are below `left`, so these are nonzeros of the row.
-        unsafe {
-            let nonzeros: [u32; COUNT] =
-                array::from_fn(|i| position + (i as u32 * step).min(left - 1));
-            let cols: [u32; COUNT] =
-                array::from_fn(|i| a.col_idx.offset_rows(nonzeros[i], 4).load(0));
-            let values: [T::Sum; COUNT] =
-                array::from_fn(|i| a.values.offset_rows(nonzeros[i], value_bytes).load(0));
-            let elements: [[T::Vector; 1]; COUNT] = array::from_fn(|i| x.load(cols[i]));
-            for i in 0..COUNT {
-                if i as u32 * step < left {
-                    sum = array::from_fn(|k| {
-                        Total::take(values[i], T::get(&elements[i][0], k), sum[k])
-                    });
-                }
-            }
-        }
-        if left <= LOADS * step {
-            return sum;
-        }
-        position += LOADS * step;
-    }
-}
-
-/// Adds up the parts of the group's lanes that have the same features; all of them then have the sum. All lanes of the
-/// warp call it.
-#[inline(always)]
-fn join_parts<S: Real, const WIDTH: usize>(lanes: LaneGroups, part: [S; WIDTH]) -> [S; WIDTH] {
-    let mut sum = part;
-    let mut distance = lanes.lanes();
-    while distance < thread::block_dim_x() {
-        sum = array::from_fn(|k| {
-            let other = warp::shfl_xor(FULL_MASK, sum[k], distance, WARP_SIZE);
-            Total::join(sum[k], other)
-        });
-        distance *= 2;
-    }
-    sum
 }

@@ -7,20 +7,14 @@
 //! The blocks of `vector` have several tasks each, and have joined the parts in them: there, a part is a block's.
 
 use crate::items::Items;
-use crate::product::lane_groups::{LaneGroups, join_groups};
+use crate::product::lane_groups::LaneGroups;
 use crate::product::reduction::Reducer;
-use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
+use crate::product::row_parts::RowParts;
 use crate::product::scaling::Scaling;
 use crate::product::tasks::{last_item, step_of};
-use core::array;
-use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::Operand;
 use warprow_kernels_matrix::{Csr, DenseMut};
-
-/// Parts that a lane reads together.
-const UNROLL: usize = 4;
 
 /// The index of the head of a task, or of a block.
 pub(in crate::product) fn head(task: u32) -> usize {
@@ -60,9 +54,9 @@ pub(in crate::product) unsafe fn finish<
             if let Some(row) = SplitRow::at::<T::Sum, TASKS>(a, items, boundary)
                 // A row that began before the task and goes on after it has one part in it.
                 && (boundary == of_warp || row.first == of_warp)
-                && row.arrive(items)
+                && row.parts().arrive(items)
             {
-                row.join::<T, R, WIDTH>(y, items, scaling, groups);
+                row.parts().join::<T, R, WIDTH>(y, items, scaling, groups);
             }
         }
         boundary = thread::opaque(boundary + 1);
@@ -117,113 +111,18 @@ impl SplitRow {
         }
     }
 
-    /// Notes that the warp has stored its part of the row. Returns whether it was the last one.
-    ///
-    /// # Safety
-    ///
-    /// All lanes of the warp call it, once, after they have stored the part.
+    /// Its parts.
     #[inline(always)]
-    unsafe fn arrive<S: Element>(self, items: &Items<S>) -> bool {
-        warp::sync_warp(FULL_MASK);
-        let mut before = 0;
-        if warp::lane_id() == 0 {
-            thread::device_fence();
-            // SAFETY: there is a number of arrivals for each task, which warps access by atomic operations alone.
-            unsafe {
-                let first = self.first as usize;
-                before = items.arrivals.atomic_add(Scope::Device, first, 1);
-                if before == self.last - self.first {
-                    // For the next run.
-                    items.arrivals.atomic_store(Scope::Device, first, 0);
-                    thread::device_fence();
-                }
-            }
+    fn parts(self) -> RowParts<impl Fn(u32) -> usize> {
+        RowParts {
+            row: self.row,
+            row_of_y: None,
+            counter: self.first,
+            count: self.last - self.first + 1,
+            index: move |k| match k {
+                0 => tail(self.first),
+                _ => head(self.first + k),
+            },
         }
-        // The other lanes read the parts after this.
-        warp::sync_warp(FULL_MASK);
-        warp::shfl_idx(FULL_MASK, before, 0, WARP_SIZE) == self.last - self.first
-    }
-
-    /// Joins the parts of the row and writes it.
-    ///
-    /// # Safety
-    ///
-    /// The kernel's contract; all parts are stored, and their warps have [arrived](Self::arrive). All lanes of the
-    /// warp call it.
-    #[inline(always)]
-    unsafe fn join<T: Operand, R: Reducer, const WIDTH: usize>(
-        self,
-        y: &DenseMut<T>,
-        items: &Items<T::Sum>,
-        scaling: &Scaling<T::Sum>,
-        groups: LaneGroups,
-    ) {
-        let features = y.cols as usize;
-        let mut first_feature = 0;
-        while first_feature < features {
-            let feature = first_feature + groups.vector() as usize * WIDTH;
-            // SAFETY: the vector is in the row; no other warp joins this row.
-            unsafe {
-                let vector = feature.min(features - WIDTH);
-                let of_group = self.join_every::<T::Sum, R, WIDTH>(items, vector, features, groups);
-                let results = join_groups::<T::Sum, R, WIDTH>(groups, of_group);
-                if groups.group() == 0 {
-                    let output = LaneOutput {
-                        row: self.row as usize,
-                        y,
-                        items,
-                        row_of_y: None,
-                        feature: feature as u32,
-                        features: y.cols,
-                    };
-                    RowEpilogue::<T>::write::<1, WIDTH, 1>(scaling, output, [results]);
-                }
-            }
-            first_feature += groups.lanes() as usize * WIDTH;
-        }
-    }
-
-    /// The parts that a group of lanes joins: each group has every part after as many as there are groups.
-    ///
-    /// # Safety
-    ///
-    /// All parts are stored; there are `WIDTH` features from `feature` on.
-    #[allow(
-        clippy::needless_range_loop,
-        reason = "iterators over the arrays are not unrolled, and put them into local memory"
-    )]
-    #[inline(always)]
-    unsafe fn join_every<S: Real + Operand<Sum = S>, R: Reducer, const WIDTH: usize>(
-        self,
-        items: &Items<S>,
-        feature: usize,
-        features: usize,
-        groups: LaneGroups,
-    ) -> [S; WIDTH] {
-        let parts = self.last - self.first + 1;
-        let mut joined = [R::start(); WIDTH];
-        let mut k = groups.group();
-        while k < parts {
-            let some: [[S; WIDTH]; UNROLL] = array::from_fn(|i| {
-                let k = k + i as u32 * groups.count();
-                if k >= parts {
-                    return [R::start(); WIDTH];
-                }
-                let part = if k == 0 {
-                    tail(self.first)
-                } else {
-                    head(self.first + k)
-                };
-                // SAFETY: the task has stored this part.
-                let vector =
-                    unsafe { S::load_mut::<WIDTH>(items.partial, part * features + feature) };
-                array::from_fn(|f| S::get(&vector, f))
-            });
-            for i in 0..UNROLL {
-                joined = array::from_fn(|f| R::join(joined[f], some[i][f]));
-            }
-            k += UNROLL as u32 * groups.count();
-        }
-        joined
     }
 }

@@ -30,9 +30,9 @@ fn a_plan_that_knows_no_features_has_a_kernel_for_few_and_one_for_many() {
     let a = generate::rmat::<f32>(700, 9_000, SKEWED, 3).unwrap();
     for device in devices() {
         let plan = Spmm::plan(&device, a.view(), SpmmOptions::default()).unwrap();
-        assert_eq!(plan.kernel_for(1), SpmmKernel::Narrow);
+        assert_eq!(plan.kernel_for(1), SpmmKernel::RowBins);
         assert_eq!(plan.kernel_for(17), plan.kernel());
-        assert_ne!(plan.kernel(), SpmmKernel::Narrow);
+        assert_ne!(plan.kernel(), SpmmKernel::RowBins);
         for features in [1, 6, 16, 17] {
             let x = generate::dense::<f32>(700, features, 5).unwrap();
             let y = plan.multiply(x.view()).unwrap();
@@ -123,7 +123,7 @@ fn spmv_takes_means_and_extrema_and_gives_the_same_bits_in_every_run() {
             let spmv = Spmv::plan(&device, a.view(), options).unwrap();
             let kernel = match reduction {
                 Reduction::Sum | Reduction::Mean => SpmmKernel::Spmv,
-                _ => SpmmKernel::Narrow,
+                _ => SpmmKernel::RowBins,
             };
             assert_eq!(spmv.as_spmm().kernel(), kernel, "{spmv}");
             let y = spmv.multiply(x.column(0)).unwrap();
@@ -145,13 +145,13 @@ fn a_plan_of_an_emulated_gpu_that_knows_no_features_is_right_with_any() {
     let even = generate::uniform::<f32>(3_000, 3_000, 40_000, 3).unwrap();
     for (a, for_few) in [
         (&skewed, None),
-        (&with_long_row(&even), Some(SpmmKernel::Narrow)),
+        (&with_long_row(&even), Some(SpmmKernel::RowBins)),
         (&even, Some(SpmmKernel::RowGroups)),
     ] {
         let plan = Spmm::plan(&device, a.view(), SpmmOptions::default()).unwrap();
         assert_eq!(plan.kernel(), SpmmKernel::Vector, "{plan}");
         for (features, wanted) in [
-            (1, Some(SpmmKernel::Narrow)),
+            (1, Some(SpmmKernel::RowBins)),
             (2, for_few),
             (4, for_few),
             (8, for_few),

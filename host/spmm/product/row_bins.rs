@@ -1,0 +1,237 @@
+//! The items of the kernel [`row_bins`], made on the device: rows in bins of similar length, and parts of long rows.
+
+use super::tasks::{LaunchArguments, RunArguments};
+use crate::csr::{DevicePattern, number};
+use crate::device::{DeviceBuffer, Scratch, ZeroCounters, optional_pointer};
+use crate::operand::count;
+use crate::primitives::scan::exclusive_scan;
+use crate::primitives::sort::sort_pairs;
+use crate::spmm::error::SpmmError;
+use crate::spmm::options::SpmmElement;
+use cuda_std::memory::{Global, GlobalMut};
+use std::fmt;
+use std::ops::RangeInclusive;
+use warprow_kernels::spmm;
+use warprow_kernels::spmm::plan::row_bins as plan;
+use warprow_kernels::spmm::product::row_bins;
+use warprow_kernels::spmm::{Items, LargeItems, RowMarks};
+
+/// Warps that a multiprocessor runs at the same time, as the kernel's registers allow.
+const RESIDENT_WARPS: u64 = 48;
+
+/// The longest row that is not cut, in shares of a resident warp of all nonzeros.
+const SHARES_OF_LONGEST: u64 = 2;
+
+/// The range of the longest row that is not cut: with shorter parts, too many rows are cut; longer ones take a warp too
+/// long, in the number of nonzeros that have a lane each.
+const LEAST_LONGEST: u64 = 64;
+const MOST_LONGEST_OF_LANE: u64 = 1024;
+
+/// The longest row that is not cut, if the caller asks for one.
+const REQUESTED: RangeInclusive<u32> = 1..=1 << 30;
+
+/// The binary logarithm of the nonzeros of the longest row that is not cut, on a device with so many multiprocessors.
+pub fn log_longest(nonzeros: u32, multiprocessors: u32, lanes_of_nonzero: u32) -> u32 {
+    let warps = (u64::from(multiprocessors) * RESIDENT_WARPS).max(1);
+    let share = SHARES_OF_LONGEST * u64::from(nonzeros) / warps;
+    let most = MOST_LONGEST_OF_LANE / u64::from(lanes_of_nonzero.max(1));
+    let longest = share.clamp(LEAST_LONGEST, most.max(LEAST_LONGEST));
+    // The nearest power of two: 1.41 times a power is rounded down, 1.42 times is rounded up.
+    (longest * longest * 2).ilog2() / 2
+}
+
+/// The rows of a matrix in bins.
+#[derive(Debug)]
+pub struct RowBins<E: SpmmElement> {
+    log_longest: u32,
+    cut_rows: u32,
+    parts: u32,
+    /// For each class of rows that are not cut, the item after its last one.
+    ends: Vec<u32>,
+    items: DeviceBuffer<u32>,
+    /// For the first part of each row, how many of its parts have been stored: 0 between runs.
+    arrivals: ZeroCounters,
+    /// A row of partial sums for each part; for the widest X so far.
+    partial_sums: Scratch<E::Sum>,
+}
+
+impl<E: SpmmElement> RowBins<E> {
+    /// Sorts the rows of a matrix into bins. Rows of more than `requested` nonzeros are cut, or of a number for the
+    /// lanes that a nonzero is planned to have. `original_row` has the row of Y for each row, if it is another. It
+    /// waits for the device.
+    pub fn new(
+        a: &DevicePattern,
+        original_row: Option<&DeviceBuffer<u32>>,
+        requested: Option<u32>,
+        lanes_of_nonzero: u32,
+    ) -> Result<Self, SpmmError> {
+        let device = a.device();
+        let multiprocessors = device.properties().multiprocessors;
+        let log_longest = match requested {
+            Some(longest) => longest.clamp(*REQUESTED.start(), *REQUESTED.end()).ilog2(),
+            None => log_longest(a.nonzeros(), multiprocessors, lanes_of_nonzero),
+        };
+        let empty_class = plan::empty_class(log_longest);
+        let (row_ptr, rows) = (a.row_ptr.read_only(), a.rows);
+        let mut class = device.uninitialized::<u32>(rows as usize)?;
+        let mut order = number(device, rows)?;
+        if rows > 0 {
+            let arguments = (rows, row_ptr, log_longest, class.mutable());
+            // SAFETY: the matrix has `rows + 1` row pointers, `class` a number for each row.
+            unsafe { device.launch(&plan::classes(), plan::launch(rows), arguments)? };
+        }
+        let bits = u32::BITS - empty_class.leading_zeros();
+        sort_pairs(device, &mut class, &mut order, bits)?;
+        let mut before = device.uninitialized::<u32>(rows as usize + 1)?;
+        let mut first = device.uninitialized::<u32>(empty_class as usize + 2)?;
+        let arguments = (
+            rows,
+            row_ptr,
+            log_longest,
+            order.read_only(),
+            class.read_only(),
+            before.mutable(),
+            first.mutable(),
+        );
+        // SAFETY: the rows in the order of their classes; a number for each row and the end, and for each class and the
+        // end.
+        unsafe {
+            device.launch(
+                &plan::count_items(),
+                plan::launch_rows_and_end(rows),
+                arguments,
+            )?;
+        }
+        let items = exclusive_scan(device, &mut before)?;
+        let items = count("the number of rows and of parts of rows", items)?;
+        let first = first.download()?;
+        let cut_rows = first[1];
+        // All other rows have an item each.
+        let parts = items - (rows - cut_rows);
+        let ends = first[2..].iter().map(|row| parts + (row - cut_rows));
+        let ends = ends.collect();
+        let numbers = items as usize * row_bins::NUMBERS_OF_ITEM as usize;
+        let mut list = device.uninitialized::<u32>(numbers)?;
+        if items > 0 {
+            let arguments = (
+                rows,
+                row_ptr,
+                log_longest,
+                order.read_only(),
+                optional_pointer(original_row),
+                before.read_only(),
+                items,
+                list.mutable(),
+            );
+            // SAFETY: the items before each row, and room for the numbers of all.
+            unsafe { device.launch(&plan::list_items(), plan::launch(items), arguments)? };
+        }
+        Ok(Self {
+            log_longest,
+            cut_rows,
+            parts,
+            ends,
+            items: list,
+            arrivals: ZeroCounters::new(device, parts as usize),
+            partial_sums: Scratch::new(device),
+        })
+    }
+
+    /// The bins, where a nonzero has so many lanes.
+    fn bins(&self, lanes_of_nonzero: u32) -> spmm::RowBins {
+        let groups = [32, 16, 8, 4, 2, 1];
+        let classes = || (1..).zip(&self.ends);
+        let group = |class| row_bins::group(lanes_of_nonzero, plan::above(class, self.log_longest));
+        let ends = groups.map(|lanes| {
+            let in_bins = classes().take_while(|(class, _)| group(*class) >= lanes);
+            in_bins.last().map_or(self.parts, |(_, end)| *end)
+        });
+        spmm::RowBins::new(self.parts, ends)
+    }
+
+    /// The number of blocks, where a nonzero has so many lanes.
+    pub fn blocks(&self, lanes_of_nonzero: u32) -> u32 {
+        self.bins(lanes_of_nonzero).blocks()
+    }
+
+    /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros, in a run that has
+    /// so many lanes for a nonzero. Lanes that have the same features add up the nonzeros of a row one after the other,
+    /// and a tree joins them; the same again for the parts of a row.
+    pub fn summation_depth(&self, terms: usize, lanes_of_nonzero: u32) -> usize {
+        const TREE: usize = 5;
+        /// Nonzeros of a lane where a group has fewer lanes than a warp.
+        const MOST_OF_LANE: usize = 16;
+        let together = (32 / lanes_of_nonzero.clamp(1, 32)) as usize;
+        let longest = 1 << self.log_longest;
+        let of_lane = terms.min(longest).div_ceil(together).max(MOST_OF_LANE);
+        let parts = terms.div_ceil(longest);
+        1 + of_lane + TREE + parts.div_ceil(together) + TREE
+    }
+
+    /// Launches the kernel. It joins the parts of long rows itself.
+    pub fn run(
+        &self,
+        run: &RunArguments<E>,
+        launch: impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
+    ) -> Result<(), SpmmError> {
+        let bins = self.bins(run.lanes_of_nonzero);
+        let with = |partial, arrivals| {
+            launch(LaunchArguments {
+                row_ptr: run.row_ptr,
+                items: Items {
+                    count: bins.blocks(),
+                    task_size: 1 << self.log_longest,
+                    large: LargeItems::NONE,
+                    row: self.items.read_only(),
+                    start: Global::from_address(0),
+                    partial,
+                    arrivals,
+                    original_row: run.original_row,
+                    marks: RowMarks::NONE,
+                    bins,
+                },
+                scaling: run.scaling,
+            })
+        };
+        if self.parts == 0 {
+            return with(GlobalMut::from_address(0), GlobalMut::from_address(0));
+        }
+        let parts = u64::from(self.parts);
+        let sums = &self.partial_sums;
+        sums.with(parts, run.y.cols.into(), |partial| {
+            self.arrivals.with(|arrivals| with(partial, arrivals))
+        })
+    }
+}
+
+impl<E: SpmmElement> fmt::Display for RowBins<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (items, longest) = (self.ends.last().unwrap_or(&0), 1_u64 << self.log_longest);
+        write!(f, "{items} rows and parts of rows")?;
+        match self.cut_rows {
+            0 => Ok(()),
+            cut => write!(
+                f,
+                ", {cut} rows of more than {longest} nonzeros in {} parts",
+                self.parts
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::log_longest;
+
+    #[test]
+    fn the_longest_row_is_a_power_of_two_near_two_shares_of_a_warp() {
+        let longest = |nonzeros, lanes| 1 << log_longest(nonzeros, 132, lanes);
+        assert_eq!(longest(0, 2), 64, "the least");
+        assert_eq!(longest(899_756, 2), 256);
+        assert_eq!(longest(1_166_243, 2), 512, "368 is nearer to 512");
+        assert_eq!(longest(u32::MAX, 1), 1024, "the most");
+        assert_eq!(longest(u32::MAX, 8), 128);
+        assert_eq!(longest(u32::MAX, 32), 64);
+        assert_eq!(1 << log_longest(u32::MAX, 0, 0), 1024);
+    }
+}

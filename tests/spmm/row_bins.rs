@@ -1,0 +1,194 @@
+//! The kernel `row_bins`: bins of each size, rows that are cut into parts, and what the sorting must not change.
+
+use super::few_features::structure;
+use ndarray::Array2;
+use sprs::CsMatI;
+use support::devices;
+use warprow::reference::{Operation, WholeProduct};
+use warprow::{
+    Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
+    generate,
+};
+
+fn bins() -> SpmmOptions {
+    SpmmOptions::new().tuning(SpmmTuning::new().kernel(SpmmKernel::RowBins))
+}
+
+/// With rows of more than `longest` nonzeros cut.
+fn cut_at(longest: u32) -> SpmmOptions {
+    bins().map_tuning(|tuning| tuning.task_size(longest))
+}
+
+/// Row lengths: of every bin, in more rows than some blocks have; around the lengths of parts; one row of many parts
+/// among short ones; all empty; one row; empty rows between long ones.
+fn row_lengths() -> Vec<Vec<usize>> {
+    vec![
+        (0..701).map(|row| row * row % 67).collect(),
+        vec![127, 128, 129, 255, 256, 257, 0, 1, 63, 64, 65, 1_000],
+        (0..400)
+            .map(|row| if row == 123 { 3_011 } else { row % 9 })
+            .collect(),
+        vec![0; 300],
+        vec![777],
+        (0..90)
+            .map(|row| if row % 3 == 0 { 400 } else { 0 })
+            .collect(),
+    ]
+}
+
+fn is_exact<E: SpmmElement>(features: &[usize]) {
+    for lengths in row_lengths() {
+        for &features in features {
+            let whole = WholeProduct::<E>::new(structure(&lengths).view(), features, 3);
+            for device in devices() {
+                for options in [bins(), cut_at(37), cut_at(u32::MAX)] {
+                    let plan = Spmm::plan(&device, whole.a(), options).unwrap();
+                    assert_eq!(plan.kernel(), SpmmKernel::RowBins);
+                    let y = plan.multiply(whole.x().view()).unwrap();
+                    let checked = whole.verify(y.view());
+                    assert!(checked.is_exact(), "{plan}, {features} features: {checked}");
+                    // The counters of parts are 0 again.
+                    let again = plan.multiply(whole.x().view()).unwrap();
+                    assert_eq!(again, y, "other bits: {plan}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_are_exact_however_long_rows_and_parts_are_in_f32() {
+    is_exact::<f32>(&[1, 2, 4, 6, 8, 31, 130]);
+}
+
+#[test]
+fn products_are_exact_however_long_rows_and_parts_are_in_f64() {
+    is_exact::<f64>(&[1, 2, 8, 33]);
+}
+
+#[test]
+fn products_are_exact_however_long_rows_and_parts_are_in_16_bits() {
+    is_exact::<f16>(&[3, 4, 33]);
+    is_exact::<bf16>(&[8]);
+}
+
+/// The blocks of all bins: rows with 32 lanes, and so on. A nonzero has 1, 2, 4 or 8 lanes with 4, 8, 16 or 32
+/// features, and 32 with 128.
+#[test]
+fn bins_have_whole_blocks_of_groups_that_suit_their_rows() {
+    // 1000 rows of 1 nonzero, 500 of 6, 100 of 20, 10 of 64, and one of 1000 nonzeros.
+    let lengths = [(1_000, 1), (500, 6), (100, 20), (10, 64), (1, 1_000)];
+    let lengths = lengths
+        .map(|(rows, nonzeros)| vec![nonzeros; rows])
+        .concat();
+    let whole = WholeProduct::<f32>::new(structure(&lengths).view(), 4, 3);
+    for device in devices() {
+        let plan = Spmm::<f32>::plan(&device, whole.a(), cut_at(256)).unwrap();
+        assert!(
+            plan.to_string().contains(
+                "1614 rows and parts of rows, 1 rows of more than 256 nonzeros in 4 parts"
+            ),
+            "{plan}"
+        );
+        for (features, blocks) in [
+            // 14 groups of 32 lanes, 100 of 8, 500 of 2, and 1000 of 1.
+            (4, 4 + 7 + 8 + 8),
+            // Twice as many lanes for each row.
+            (8, 4 + 13 + 16 + 16),
+            // 100 groups of 16 lanes, and 1500 of 4 or 8.
+            (16, 4 + 13 + 47),
+            (32, 4 + 13 + 94),
+            // Of 32 lanes all.
+            (128, 404),
+        ] {
+            let config = plan.launch_config(features).unwrap().unwrap();
+            assert_eq!(config.block.x, 128);
+            assert_eq!(config.grid.x, blocks, "{features} features");
+        }
+    }
+}
+
+#[test]
+fn reductions_orders_alpha_and_beta_are_right() {
+    let a = generate::rmat::<f32>(700, 9_000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
+    for device in devices() {
+        for (features, order, options) in [
+            (1, RowOrder::Clustered, cut_at(64)),
+            (2, RowOrder::Given, cut_at(16)),
+            (6, RowOrder::Clustered, bins()),
+            (32, RowOrder::FirstColumn, cut_at(100)),
+        ] {
+            let x = generate::dense::<f32>(700, features, 5).unwrap();
+            let old = generate::dense::<f32>(700, features, 6).unwrap();
+            for &reduction in Reduction::ALL {
+                let options = options
+                    .reduction(reduction)
+                    .map_tuning(|tuning| tuning.order(order));
+                let plan = Spmm::<f32>::plan(&device, a.view(), options).unwrap();
+                let on_device = device.upload(x.as_slice().unwrap()).unwrap();
+                let mut y = device.upload(old.as_slice().unwrap()).unwrap();
+                plan.run_scaled(0.5, &on_device, features, -2.0, &mut y)
+                    .unwrap();
+                let y = Array2::from_shape_vec((700, features), y.download().unwrap()).unwrap();
+                let operation = Operation::new()
+                    .reduction(reduction)
+                    .alpha(0.5)
+                    .beta(-2.0)
+                    .y(old.view());
+                let checked = operation.verify(a.view(), x.view(), y.view());
+                assert!(checked.ok(), "{reduction:?}, {plan}: {checked}");
+            }
+        }
+    }
+}
+
+/// Empty rows are zeros, also among rows whose greatest product is negative, and where the long ones are cut.
+#[test]
+fn maxima_of_negative_products_and_of_empty_rows_are_right() {
+    let lengths: Vec<usize> = (0..200).map(|row| [0, 3, 40, 300][row % 4]).collect();
+    let structure = structure(&lengths);
+    let negative = structure.map(|()| -1.5_f64);
+    for device in devices() {
+        for features in [1, 5, 16] {
+            let x = Array2::from_shape_fn((structure.cols(), features), |(row, _)| {
+                1.0 + (row % 7) as f64
+            });
+            for options in [bins(), cut_at(32)] {
+                let options = options.reduction(Reduction::Max);
+                let plan = Spmm::<f64>::plan(&device, negative.view(), options).unwrap();
+                let y = plan.multiply(x.view()).unwrap();
+                for (row, y) in y.outer_iter().enumerate() {
+                    let columns = negative.outer_view(row).unwrap();
+                    let columns = columns.indices().iter();
+                    let wanted = columns.map(|&col| -1.5 * x[[col as usize, 0]]);
+                    let wanted = wanted.reduce(f64::max).unwrap_or(0.0);
+                    assert!(y.iter().all(|&y| y == wanted), "row {row} of {plan}: {y}");
+                }
+            }
+        }
+    }
+}
+
+/// Past a row's end, lanes load its last nonzero again: its infinite product must count once, not become NaN.
+#[test]
+fn an_infinite_last_product_of_a_row_stays_infinite() {
+    let lengths = [1, 3, 9, 33, 50];
+    let (mut indptr, mut indices) = (vec![0_u32], vec![]);
+    for length in lengths {
+        indices.extend((0..length - 1).chain([50]));
+        indptr.push(indices.len() as u32);
+    }
+    let values = vec![1.0_f32; indices.len()];
+    let a = CsMatI::new((lengths.len(), 51), indptr, indices, values);
+    for device in devices() {
+        for features in [1, 2, 4, 8, 32] {
+            let mut x = Array2::<f32>::ones((51, features));
+            x.row_mut(50).fill(f32::INFINITY);
+            for options in [bins(), cut_at(8)] {
+                let plan = Spmm::<f32>::plan(&device, a.view(), options).unwrap();
+                let y = plan.multiply(x.view()).unwrap();
+                assert!(y.iter().all(|&y| y == f32::INFINITY), "{plan}: {y}");
+            }
+        }
+    }
+}
