@@ -11,17 +11,17 @@ RESULTS = "spmm_choices.jsonl"
 BENCH = "spmm -- --graph all --kind rmat57,rmat35 --features 32,64,128,256,512,33,100 --sweep --no-cusparse"
 
 # The kernels whose instances are checked; each rung of the ladder is one kernel.
-CHECKED = re.compile(r"spmm_(vector|in_step|narrow|row_groups|spmv|combine(?!_slices))")
+CHECKED = re.compile(r"spmm_(vector|in_step|row_groups|row_bins|spmv|combine(?!_slices))")
 
 # Why instances exist that no measured case is faster with.
 REASONS = {
     "spmm_vector_scaled_*": "any alpha and beta, means, and what a type has no other instance for",
     "spmm_vector_max_*": "maxima and minima",
-    "spmm_narrow_max_*": "maxima and minima with up to 16 features",
-    "spmm_narrow_f64_*": "f64: single elements, and loads of two",
-    "spmm_narrow_*f16_*": "16 bits: single elements, and loads of four",
-    "spmm_narrow_f32_*": "1.1 to 4.8 times as fast as cuSPARSE with 2 to 8 features (docs/notes/spmm.md)",
-    "spmm_row_groups_f32_*": "up to 1.9 times as fast as `narrow` with 4 and 8 features (docs/notes/spmm.md)",
+    "spmm_row_bins_max_*": "maxima and minima with few features",
+    "spmm_row_bins_f64_*": "f64: single elements, and loads of two",
+    "spmm_row_bins_*f16_*": "16 bits: single elements, and loads of four",
+    "spmm_row_bins_f32_*": "up to 2.4 times as fast as cuSPARSE on R-MAT .57 (docs/notes/spmm.md)",
+    "spmm_row_groups_f32_*": "uniform rows: up to 1.2 times as fast as rows in bins (docs/notes/spmm.md)",
     "spmm_row_groups_f64_*": "f64: single elements, and loads of two",
     "spmm_row_groups_*f16_*": "16 bits: single elements, and loads of four",
     "spmm_spmv_*": "one feature, of each type; a plan that is told so has no other kernel (docs/notes/spmm.md)",

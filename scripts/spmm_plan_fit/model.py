@@ -26,8 +26,7 @@ START = {
     "cycles_per_group": 2000.0,
     "cycles_per_batch": 600.0,
     "cycles_per_last_batch": 900.0,
-    "cycles_per_chunk": 3000.0,
-    "cycles_per_row_of_chunks": 60.0,
+    "cycles_per_binned_row": 2500.0,
     "cycles_per_step": 60.0,
     "cycles_per_added_row": 200.0,
     "l1_reuse_nonzeros": 12.0,
@@ -42,12 +41,11 @@ HALF_LINE = 64.0
 SCHEDULERS = 4.0
 # Resident warps of a multiprocessor for which `in_step` divides long rows.
 IN_STEP_WARPS = 24.0
-NARROW_LOADS = 8.0
-# Warps of a multiprocessor that have a task of `narrow` each, on a small matrix.
-MIN_NARROW_WARPS = 20.0
 # Threads of a block of `row_groups`, and nonzeros of a lane that are loaded together.
 GROUPS_BLOCK = 128.0
 GROUPS_LOADS = 4.0
+# Bytes of a row in the list of rows in bins.
+ITEM_BYTES = 16.0
 
 
 def power_of_two(numbers):
@@ -63,13 +61,39 @@ def resident_warps(s):
         [s.blocks > 1, (width == 4) & (s.lanes == 32), (width == 4) | (s.lanes == 16)], [28.0, 32.0, 28.0], 36.0
     )
     in_step = np.select([width == 2, (width >= 4) & (s.lanes >= 16)], [36.0, 28.0], 32.0)
-    return np.select([s.vector, s.in_step, s.grouped], [vector, in_step, 48.0], 32.0)
+    return np.select([s.vector, s.in_step], [vector, in_step], 48.0)
+
+
+def longest_uncut(s):
+    """The longest row that `row_bins` does not cut, as host/spmm/product/row_bins.rs has it."""
+    share = np.floor(2 * s.nnz / (s.multiprocessors * 48))
+    share = np.clip(share, 64, np.maximum(64, 1024 // s.lanes))
+    return 2.0 ** (np.floor(np.log2(share * share * 2)) // 2)
+
+
+def binned_rows(s):
+    """Warps that take the rows in bins, the batches of nonzeros that they load, and those of the longest row."""
+    uncut = longest_uncut(s)[:, None]
+    lanes = s.lanes[:, None]
+    rows, nonzeros = s.row_bins[:, :, 0], s.row_bins[:, :, 1]
+    above = 2.0 ** np.arange(1, rows.shape[1] + 1)
+    mean = nonzeros / np.maximum(rows, 1)
+    is_cut = mean > uncut
+    of_lane = np.clip(2 * lanes, 4, 16)
+    group = np.where(is_cut, 32, np.clip(above // of_lane * lanes, lanes, 32))
+    items = np.where(is_cut, nonzeros / uncut, rows)
+    batches = lambda length, group: length * lanes / (group * GROUPS_LOADS) + 0.5
+    warps = items * group / 32
+    loaded = warps * batches(np.minimum(mean, uncut), group)
+    empty = np.maximum(s.rows_ - rows.sum(1), 0) * s.lanes / 32
+    longest = batches(np.minimum(s.longest[:, None], uncut), 32)[:, 0]
+    return warps.sum(1) + empty, loaded.sum(1), longest
 
 
 def predict(s, c, parts=False):
     """Milliseconds of each candidate of the sweeps `s` with the constants `c`."""
     element = 4.0
-    tiles = np.where(s.narrow | s.grouped, 1, np.ceil(s.features / s.tile))
+    tiles = np.where(s.binned | s.grouped, 1, np.ceil(s.features / s.tile))
     row_bytes = s.features * element
     tile_bytes = np.minimum(s.tile, s.features) * element
     mean_tile = row_bytes / tiles
@@ -94,7 +118,7 @@ def predict(s, c, parts=False):
     own = np.where(s.vector, np.maximum(1, c["l1_reuse_nonzeros"] / mean_row), 1)
     local = s.locality_of(neighbours * own)
     # A load of a sub-warp, and the halves of cache lines that it touches.
-    load = np.where(s.narrow | s.grouped, tile_bytes, s.load * element)
+    load = np.where(s.binned | s.grouped, tile_bytes, s.load * element)
     loads = np.ceil(row_bytes / load)
     aligned_load = np.where(loads > 1, np.minimum(power_of_two(row_bytes), power_of_two(load)), power_of_two(row_bytes))
     half_lines = (row_bytes / loads + HALF_LINE - np.minimum(HALF_LINE, aligned_load)) / HALF_LINE
@@ -119,7 +143,7 @@ def predict(s, c, parts=False):
     # Each resource's time.
     per_ms = s.multiprocessors * s.clock / 1e3
     loaded = s.nnz * tiles
-    lists = 8 * s.nnz
+    lists = 8 * s.nnz + s.binned * ITEM_BYTES * s.rows_
     results = s.rows_ * row_bytes * (2 * s.blocks - 1)
     from_memory = loaded * touched(64.0) + s.nnz * loads * c["load_overhead_bytes"]
     memory = (from_memory * l2_misses + streamed * (lists + results)) / (s.memory_rate * c["memory_efficiency"] / 1e3)
@@ -136,18 +160,19 @@ def predict(s, c, parts=False):
     issuing = np.where(s.vector, of_warp + c["divergence"] * (1 - of_warp), of_warp)
     row_end = np.where(s.vector, c["instructions_per_row_end"], 0) + s.ordered * c["row_lookup"]
     of_row = batches(longest_of_warp) * GROUPS_LOADS * per_nonzero + c["instructions_per_group"]
-    issued = tiles * np.where(
-        s.grouped, ends * s.group / 32 * of_row, s.nnz * issuing * per_nonzero + ends * row_end
+    warps_of_bins, batches_of_bins, longest_of_bins = binned_rows(s)
+    issued = tiles * np.select(
+        [s.grouped, s.binned],
+        [
+            ends * s.group / 32 * of_row,
+            batches_of_bins * GROUPS_LOADS * per_nonzero + warps_of_bins * c["instructions_per_group"],
+        ],
+        s.nnz * issuing * per_nonzero + ends * row_end,
     )
     issue = issued / (per_ms * SCHEDULERS)
 
     # Latency: what the resident warps do one after the other.
-    items = np.where(s.in_step | s.grouped, s.rows_, np.where(s.vector, steps / STEPS, 0)) * tiles
-    chunk = 32 / np.minimum(s.lanes, 32) * NARROW_LOADS
-    whole_chunks = np.maximum(1, np.ceil(steps / (s.multiprocessors * MIN_NARROW_WARPS) / chunk)) * chunk
-    narrow_size = np.clip(steps / (warps * 4), np.minimum(whole_chunks, 512), np.clip(32 * chunk, 512, 4096))
-    items = np.where(s.narrow, steps / narrow_size, items)
-    chunks = s.nnz * s.lanes / 32 / NARROW_LOADS
+    items = np.select([s.vector, s.binned], [steps / STEPS, warps_of_bins], s.rows_) * tiles
     in_step = s.rows_ * c["cycles_per_row_in_step"] + s.nnz * of_warp * c["cycles_per_nonzero_in_step"]
     added_rows = (s.blocks - 1) * s.rows_
     cycles = np.select(
@@ -157,12 +182,14 @@ def predict(s, c, parts=False):
             in_step,
             s.rows_ * (c["cycles_per_group"] + batches(longest_of_warp) * c["cycles_per_batch"]),
         ],
-        chunks * c["cycles_per_chunk"] + s.rows_ * c["cycles_per_row_of_chunks"],
+        warps_of_bins * c["cycles_per_binned_row"] + batches_of_bins * c["cycles_per_batch"],
     )
     one_after_the_other = cycles * tiles / np.minimum(slots, items) / s.clock * 1e3
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
     path = np.where(s.longest > most, np.maximum(s.longest / 4, most), s.longest) * of_warp
     longest = np.where(s.in_step, path * c["cycles_per_nonzero_in_step"] / s.clock * 1e3, 0)
+    of_part = c["cycles_per_binned_row"] + longest_of_bins * c["cycles_per_last_batch"]
+    longest = np.where(s.binned, of_part / s.clock * 1e3, longest)
     # Where not all groups run at the same time, long rows may be the last ones to start.
     of_last = c["cycles_per_group"] + batches(s.longest) * c["cycles_per_last_batch"]
     last = np.where(s.grouped, tiles * of_last / s.clock * 1e3, 0)

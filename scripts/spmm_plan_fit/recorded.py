@@ -98,7 +98,7 @@ class Sweeps:
         self.lanes, self.tile, self.load = np.array(shapes, float).T
         self.vector = flag(lambda g, m, f, r: r["kernel"] == "vector")
         self.in_step = flag(lambda g, m, f, r: r["kernel"] == "in_step")
-        self.narrow = flag(lambda g, m, f, r: r["kernel"] == "narrow")
+        self.binned = flag(lambda g, m, f, r: r["kernel"] == "row_bins")
         self.grouped = flag(lambda g, m, f, r: r["kernel"] == "row_groups")
         # Lanes of a row or of a task.
         least = np.where(self.grouped, self.lanes, 1)
@@ -122,6 +122,8 @@ class Sweeps:
         statistics = [m["clustered"] if ordered else m["given"] for (_, m, _, _), ordered in zip(rows, self.ordered)]
         self.longest = np.array([float(s["longest_row"]) for s in statistics])
         self.variation = np.array([variation(s["rows"]) for s in statistics])
+        # Rows and their nonzeros by length: bin b has lengths from 2^b to 2^(b + 1) - 1.
+        self.row_bins = np.array([s["rows"] for s in statistics], float)
         self._columns(statistics)
         self._locality(statistics)
 

@@ -137,8 +137,8 @@ impl<E: SpmmElement> RowBins<E> {
         })
     }
 
-    /// The bins, where a nonzero has so many lanes.
-    fn bins(&self, lanes_of_nonzero: u32) -> spmm::RowBins {
+    /// The bins and the number of their blocks, where a nonzero has so many lanes.
+    fn bins(&self, lanes_of_nonzero: u32) -> (spmm::RowBins, u32) {
         let groups = [32, 16, 8, 4, 2, 1];
         let classes = || (1..).zip(&self.ends);
         let group = |class| row_bins::group(lanes_of_nonzero, plan::above(class, self.log_longest));
@@ -151,7 +151,7 @@ impl<E: SpmmElement> RowBins<E> {
 
     /// The number of blocks, where a nonzero has so many lanes.
     pub fn blocks(&self, lanes_of_nonzero: u32) -> u32 {
-        self.bins(lanes_of_nonzero).blocks()
+        self.bins(lanes_of_nonzero).1
     }
 
     /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros, in a run that has
@@ -174,12 +174,12 @@ impl<E: SpmmElement> RowBins<E> {
         run: &RunArguments<E>,
         launch: impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
-        let bins = self.bins(run.lanes_of_nonzero);
+        let (bins, blocks) = self.bins(run.lanes_of_nonzero);
         let with = |partial, arrivals| {
             launch(LaunchArguments {
                 row_ptr: run.row_ptr,
                 items: Items {
-                    count: bins.blocks(),
+                    count: blocks,
                     task_size: 1 << self.log_longest,
                     large: LargeItems::NONE,
                     row: self.items.read_only(),

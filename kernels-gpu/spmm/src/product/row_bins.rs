@@ -84,7 +84,7 @@ pub fn lanes_of_nonzero<T: Operand>(shape: LaunchShape, reduction: Reduction) ->
     lane_groups::lanes(shape.features, width)
 }
 
-/// A block for each item of the shape: the [blocks of the bins](RowBins::blocks).
+/// A block for each item of the shape: the [blocks of the bins](RowBins::new).
 pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: EpilogueKind) -> LaunchConfig {
     LaunchConfig::new(shape.items, BLOCK)
 }
@@ -137,7 +137,11 @@ pub unsafe fn row_bins<T: Operand, const WIDTH: usize>(
 /// # Safety
 ///
 /// That of [`row_bins`].
-#[kernel(name = "spmm_row_bins_max", T = [f32, f64, f16, bf16], WIDTH = [1])]
+#[kernel(
+    name = "spmm_row_bins_max",
+    T = [f32, f16, bf16], WIDTH = [1], registers = 40;
+    T = [f64], WIDTH = [1]
+)]
 pub unsafe fn row_bins_max<T: Operand, const WIDTH: usize>(
     a: Csr<SumOf<T>>,
     x: Dense<T>,
@@ -166,48 +170,56 @@ unsafe fn reduce_row<T: Operand, R: Reducer, const WIDTH: usize>(
     let lanes = LaneGroups::new(x.cols, WIDTH as u32);
     let thread = thread::thread_idx_x();
     let lane = thread & (bin.lanes() - 1);
-    let nonzeros_of_group = (lanes.of_lane(bin.lanes()), lanes.of_lane(lane));
     let item = bin.item(thread);
     // All groups take part in the shuffles of their warp.
     let has_item = item < bin.end;
-    let writes = has_item && lane < lanes.lanes();
-    let is_part = item < items.bins.parts;
     // SAFETY: the item has four numbers, which name a row of A, some of its nonzeros, and the row of Y; no other group
     // has the item.
     unsafe {
-        let [row, start, end, row_of_y] = if has_item {
-            items.row.load4(item as usize * NUMBERS_OF_ITEM as usize)
+        let [_, start, end, _] = if has_item {
+            numbers(&items, item)
         } else {
             [0; NUMBERS_OF_ITEM as usize]
         };
         let mut first_feature = 0;
         while first_feature < x.cols {
             let feature = first_feature + lanes.vector() * WIDTH as u32;
-            let part = group_sum::of_lane::<T, R, WIDTH>((&a, &x), nonzeros_of_group, (start, end), feature);
+            let nonzeros_of_group = (lanes.of_lane(bin.lanes()), lanes.of_lane(lane));
+            let part = group_sum::of_lane::<T, R, WIDTH>(
+                (&a, &x),
+                nonzeros_of_group,
+                (start, end),
+                feature,
+            );
             let mut sum = lane_groups::join::<T::Sum, R, WIDTH>(lanes, bin.lanes(), part);
-            if writes && is_part {
-                if feature < x.cols {
-                    let index = item as usize * x.cols as usize + feature as usize;
-                    T::Sum::store(items.partial, index, sum);
+            if has_item && lane < lanes.lanes() {
+                if item < items.bins.parts {
+                    if feature < x.cols {
+                        let index = item as usize * x.cols as usize + feature as usize;
+                        T::Sum::store(items.partial, index, sum);
+                    }
+                } else {
+                    // Loaded again, so that no register holds them meanwhile.
+                    let [row, start, end, row_of_y] = numbers(&items, thread::opaque(item));
+                    if R::MINDS_EMPTY_ROWS && start == end {
+                        sum = [T::Sum::ZERO; WIDTH];
+                    }
+                    let output = LaneOutput {
+                        row: row as usize,
+                        y: &y,
+                        items: &items,
+                        row_of_y: Some(row_of_y),
+                        feature,
+                        features: x.cols,
+                    };
+                    RowEpilogue::<T>::write::<1, WIDTH, 1>(&scaling, output, [sum]);
                 }
-            } else if writes {
-                if R::MINDS_EMPTY_ROWS && start == end {
-                    sum = [T::Sum::ZERO; WIDTH];
-                }
-                let output = LaneOutput {
-                    row: row as usize,
-                    y: &y,
-                    items: &items,
-                    row_of_y: Some(row_of_y),
-                    feature,
-                    features: x.cols,
-                };
-                RowEpilogue::<T>::write::<1, WIDTH, 1>(&scaling, output, [sum]);
             }
             first_feature += lanes.lanes() * WIDTH as u32;
         }
         // A part has a warp.
-        if is_part {
+        if item < items.bins.parts {
+            let [row, start, _, row_of_y] = numbers(&items, thread::opaque(item));
             let row_start = a.row_ptr.load(row as usize);
             let nonzeros = a.row_ptr.load(row as usize + 1) - row_start;
             let shift = items.task_size.trailing_zeros();
@@ -224,4 +236,15 @@ unsafe fn reduce_row<T: Operand, R: Reducer, const WIDTH: usize>(
             }
         }
     }
+}
+
+/// The numbers of an item.
+///
+/// # Safety
+///
+/// It is one of the items.
+#[inline(always)]
+unsafe fn numbers<S>(items: &Items<S>, item: u32) -> [u32; NUMBERS_OF_ITEM as usize] {
+    // SAFETY: the list has four numbers for each item.
+    unsafe { items.row.load4(item as usize * NUMBERS_OF_ITEM as usize) }
 }

@@ -6,26 +6,32 @@ use cuda_std::prelude::*;
 /// The rows of a matrix in bins, the longest rows first: items whose groups have 32 lanes, then 16, and so on down to
 /// one. The parts of long rows are the first items of all. The plan [makes](crate::plan::row_bins) them.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, KernelParam)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
 pub struct RowBins {
     /// The number of parts of long rows.
     pub parts: u32,
-    /// The items whose groups have 32 lanes: the item after the last one.
-    pub end_of_32: u32,
-    /// The same for 16 lanes, and so on.
-    pub end_of_16: u32,
-    /// 8 lanes.
-    pub end_of_8: u32,
-    /// 4 lanes.
-    pub end_of_4: u32,
-    /// 2 lanes.
-    pub end_of_2: u32,
-    /// One lane: the number of items.
-    pub end_of_1: u32,
+    of_32: BinPlace,
+    of_16: BinPlace,
+    of_8: BinPlace,
+    of_4: BinPlace,
+    of_2: BinPlace,
+    of_1: BinPlace,
+}
+
+/// Where a bin lies among the blocks and the items.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
+struct BinPlace {
+    /// Its first block.
+    block: u32,
+    /// The item that block 0 would begin with, if all blocks were of this bin, modulo 2^32.
+    item_of_block_0: u32,
+    /// The item after its last one.
+    end: u32,
 }
 
 /// The bin of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
     /// The binary logarithm of the lanes of a group.
     pub shift: u32,
@@ -49,73 +55,102 @@ impl Bin {
     }
 }
 
+impl BinPlace {
+    const NONE: Self = Self {
+        block: 0,
+        item_of_block_0: 0,
+        end: 0,
+    };
+}
+
 impl RowBins {
     /// For items that are no bins.
     pub const NONE: Self = Self {
         parts: 0,
-        end_of_32: 0,
-        end_of_16: 0,
-        end_of_8: 0,
-        end_of_4: 0,
-        end_of_2: 0,
-        end_of_1: 0,
+        of_32: BinPlace::NONE,
+        of_16: BinPlace::NONE,
+        of_8: BinPlace::NONE,
+        of_4: BinPlace::NONE,
+        of_2: BinPlace::NONE,
+        of_1: BinPlace::NONE,
     };
 
-    /// The bins of items that end at these: with groups of 32 lanes, 16, and so on down to one.
-    pub fn new(parts: u32, ends: [u32; 6]) -> Self {
-        let [end_of_32, end_of_16, end_of_8, end_of_4, end_of_2, end_of_1] = ends;
-        Self {
+    /// The bins of items that end at these, with groups of 32 lanes, 16, and so on down to one; and the number of their
+    /// blocks.
+    pub fn new(parts: u32, ends: [u32; 6]) -> (Self, u32) {
+        let (mut block, mut first) = (0_u32, 0);
+        let mut shift = 6;
+        let [of_32, of_16, of_8, of_4, of_2, of_1] = ends.map(|end| {
+            shift -= 1;
+            let items_of_block = BLOCK >> shift;
+            let bin = BinPlace {
+                block,
+                item_of_block_0: u32::wrapping_sub(first, block.wrapping_mul(items_of_block)),
+                end,
+            };
+            // At most 2^30 blocks, since 2^32 items have 32 lanes at most.
+            block += (end - first).div_ceil(items_of_block);
+            first = end;
+            bin
+        });
+        let bins = Self {
             parts,
-            end_of_32,
-            end_of_16,
-            end_of_8,
-            end_of_4,
-            end_of_2,
-            end_of_1,
-        }
-    }
-
-    /// The number of blocks of all bins.
-    pub fn blocks(self) -> u32 {
-        let ends = [
-            self.end_of_32,
-            self.end_of_16,
-            self.end_of_8,
-            self.end_of_4,
-            self.end_of_2,
-            self.end_of_1,
-        ];
-        let mut first_item = 0;
-        let of_bin = |(index, end): (usize, u32)| {
-            let items = end - first_item;
-            first_item = end;
-            items.div_ceil(BLOCK >> (5 - index))
+            of_32,
+            of_16,
+            of_8,
+            of_4,
+            of_2,
+            of_1,
         };
-        // At most 2^30 blocks, since 2^32 items have 32 lanes at most.
-        ends.into_iter().enumerate().map(of_bin).sum()
+        (bins, block)
     }
 
     /// The bin of a block: the last one that begins at the block or before it.
     #[inline(always)]
     pub fn of_block(self, block: u32) -> Bin {
-        let (mut first_block, mut first_item) = (0, 0);
-        let mut found = Bin::default();
-        let mut pass = |shift: u32, end: u32| {
-            let items_of_block = BLOCK >> shift;
-            if block >= first_block {
-                let first = first_item + (block - first_block) * items_of_block;
-                found = Bin { shift, first, end };
+        let (mut shift, mut place) = (5, self.of_32);
+        let mut pass = |other_shift: u32, other: BinPlace| {
+            if block >= other.block {
+                (shift, place) = (other_shift, other);
             }
-            first_block += (end - first_item).div_ceil(items_of_block);
-            first_item = end;
         };
         // A loop over the bins would put them into local memory.
-        pass(5, self.end_of_32);
-        pass(4, self.end_of_16);
-        pass(3, self.end_of_8);
-        pass(2, self.end_of_4);
-        pass(1, self.end_of_2);
-        pass(0, self.end_of_1);
-        found
+        pass(4, self.of_16);
+        pass(3, self.of_8);
+        pass(2, self.of_4);
+        pass(1, self.of_2);
+        pass(0, self.of_1);
+        let items_before = block.wrapping_mul(BLOCK >> shift);
+        Bin {
+            shift,
+            first: place.item_of_block_0.wrapping_add(items_before),
+            end: place.end,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_groups_of_all_blocks_have_each_item_once() {
+        for ends in [
+            [3, 14, 14, 200, 201, 1_000],
+            [0, 0, 0, 0, 0, 0],
+            [0, 0, 0, 0, 0, 129],
+            [4, 4, 4, 4, 4, 4],
+            [5, 13, 29, 61, 125, 253],
+        ] {
+            let (bins, blocks) = RowBins::new(0, ends);
+            let mut next = 0;
+            for block in 0..blocks {
+                let bin = bins.of_block(block);
+                assert_eq!(bin.first, next, "{ends:?}, block {block}");
+                assert_eq!(bin.end, ends[5 - bin.shift as usize]);
+                next = (bin.item(BLOCK - 1) + 1).min(bin.end);
+            }
+            assert_eq!(next, ends[5]);
+        }
     }
 }
