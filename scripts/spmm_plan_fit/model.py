@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .recorded import L1_BYTES
+from .recorded import L1_BYTES, longest_uncut
 
 # Where the fit starts, and how far it may go: the names are those of `Constants` in Rust.
 START = {
@@ -46,6 +46,9 @@ GROUPS_BLOCK = 128.0
 GROUPS_LOADS = 4.0
 # Bytes of a row in the list of rows in bins.
 ITEM_BYTES = 16.0
+# Halves of cache lines of a row in a bin: of Y and of its item, which is loaded twice; and of its columns and values.
+HALF_LINES_OF_ROW = 3.0
+HALF_LINES_OF_LISTS = 2.0
 
 
 def power_of_two(numbers):
@@ -62,13 +65,6 @@ def resident_warps(s):
     )
     in_step = np.select([width == 2, (width >= 4) & (s.lanes >= 16)], [36.0, 28.0], 32.0)
     return np.select([s.vector, s.in_step], [vector, in_step], 48.0)
-
-
-def longest_uncut(s):
-    """The longest row that `row_bins` does not cut, as host/spmm/product/row_bins.rs has it."""
-    share = np.floor(2 * s.nnz / (s.multiprocessors * 48))
-    share = np.clip(share, 64, np.maximum(64, 1024 // s.lanes))
-    return 2.0 ** (np.floor(np.log2(share * share * 2)) // 2)
 
 
 def binned_rows(s):
@@ -132,7 +128,8 @@ def predict(s, c, parts=False):
     warps = s.multiprocessors * resident_warps(s)
     slots = np.where(s.vector | s.grouped, warps * 32 / s.group, warps)
     l2 = c["l2_share"] * s.l2_bytes
-    far = s.locality[-1]
+    # The order by length leaves no rows beside each other that share columns.
+    far = np.where(s.binned, 1, s.locality[-1])
     # A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
     occupied = np.minimum(row_bytes, touched(LINE))
     l2_misses = (1 - s.covered(l2 / occupied * s.blocks)) * far
@@ -144,12 +141,14 @@ def predict(s, c, parts=False):
     per_ms = s.multiprocessors * s.clock / 1e3
     loaded = s.nnz * tiles
     lists = 8 * s.nnz + s.binned * ITEM_BYTES * s.rows_
-    results = s.rows_ * row_bytes * (2 * s.blocks - 1)
+    # Rows of Y in the order by length share no sectors.
+    results = s.rows_ * np.where(s.binned, touched(32.0), row_bytes * (2 * s.blocks - 1))
     from_memory = loaded * touched(64.0) + s.nnz * loads * c["load_overhead_bytes"]
     memory = (from_memory * l2_misses + streamed * (lists + results)) / (s.memory_rate * c["memory_efficiency"] / 1e3)
     l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
     l1_cycles = c["l1_cycles_per_half_line"] + c["l1_cycles_per_fill"] * l1_misses
-    l1_time = s.nnz * loads * half_lines * l1_cycles / per_ms
+    of_rows = s.rows_ * HALF_LINES_OF_ROW + s.row_bins[:, :, 0].sum(1) * HALF_LINES_OF_LISTS
+    l1_time = (s.nnz * loads * half_lines + s.binned * of_rows) * l1_cycles / per_ms
     per_lane = s.tile / s.lanes
     per_nonzero = (
         c["instructions_per_nonzero"]
@@ -184,7 +183,10 @@ def predict(s, c, parts=False):
         ],
         warps_of_bins * c["cycles_per_binned_row"] + batches_of_bins * c["cycles_per_batch"],
     )
-    one_after_the_other = cycles * tiles / np.minimum(slots, items) / s.clock * 1e3
+    # Rows of a group or bin take nearly the same time, so a wave that is not full takes as long as the others.
+    waves = np.maximum(items / slots, 1)
+    of_waves = np.where(s.grouped | s.binned, np.ceil(waves) / waves, 1)
+    one_after_the_other = of_waves * cycles * tiles / np.minimum(slots, items) / s.clock * 1e3
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
     path = np.where(s.longest > most, np.maximum(s.longest / 4, most), s.longest) * of_warp
     longest = np.where(s.in_step, path * c["cycles_per_nonzero_in_step"] / s.clock * 1e3, 0)

@@ -34,14 +34,14 @@ fn every_instance<E: SpmmElement>(device: &Device, log: &LaunchLog) {
     let kernels = [
         SpmmKernel::Vector,
         SpmmKernel::InStep,
-        SpmmKernel::Narrow,
+        SpmmKernel::RowBins,
         SpmmKernel::RowGroups,
         SpmmKernel::Spmv,
     ];
     for (kernel, reduction) in kernels
         .map(|kernel| (kernel, Reduction::Sum))
         .into_iter()
-        .chain([SpmmKernel::Vector, SpmmKernel::Narrow].map(|kernel| (kernel, Reduction::Max)))
+        .chain([SpmmKernel::Vector, SpmmKernel::RowBins].map(|kernel| (kernel, Reduction::Max)))
     {
         for features in FEATURES {
             for (lanes, order) in [8, 16, 32].into_iter().flat_map(|lanes| {

@@ -107,12 +107,13 @@ fn a_plan_that_knows_the_features_of_a_small_matrix_multiplies_in_one_launch() {
     let long_row = super::plan::with_long_row(&even);
     let device = h200();
     for (a, features, kernel) in [
-        (&skewed, 2, SpmmKernel::RowGroups),
+        (&skewed, 2, SpmmKernel::RowBins),
         (&long_row, 2, SpmmKernel::RowBins),
         (&long_row, 8, SpmmKernel::RowBins),
         (&skewed, 8, SpmmKernel::RowBins),
         (&skewed, 16, SpmmKernel::RowBins),
-        (&skewed, 32, SpmmKernel::Vector),
+        (&skewed, 32, SpmmKernel::RowBins),
+        (&skewed, 64, SpmmKernel::RowBins),
         (&even, 8, SpmmKernel::RowGroups),
         (&even, 16, SpmmKernel::RowGroups),
         (&even, 32, SpmmKernel::RowGroups),

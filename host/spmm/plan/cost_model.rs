@@ -14,12 +14,14 @@
 mod bins;
 pub mod candidate;
 pub mod constants;
+mod tile;
 
 use super::statistics::Statistics;
 use crate::device::Device;
 use bins::BinnedRows;
 use candidate::{Bound, Candidate, Prediction};
 use constants::{Constants, FITTED};
+use tile::Tile;
 use warprow_kernels::spmm::SpmmKernel;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 use warprow_kernels::spmm::product::vector::items_of_block;
@@ -116,53 +118,6 @@ pub struct CostModel {
     constants: Constants,
 }
 
-/// Bytes of a tile of X.
-struct Tile {
-    /// In the mean of all tiles of a row.
-    mean: f64,
-    /// In the first tile.
-    first: f64,
-    /// The power of two that each tile's address is a multiple of, at most a cache line.
-    alignment: f64,
-    /// Tiles of a row.
-    count: f64,
-}
-
-impl Tile {
-    fn of(candidate: &Candidate) -> Self {
-        let row = candidate.row.bytes();
-        let element = row / f64::from(candidate.row.features());
-        Self::cut(row, f64::from(candidate.tile) * element)
-    }
-
-    /// The parts of a row that lanes load at a time.
-    fn loads(candidate: &Candidate) -> Self {
-        let row = candidate.row.bytes();
-        let element = row / f64::from(candidate.row.features());
-        Self::cut(row, f64::from(candidate.load) * element)
-    }
-
-    fn cut(row: f64, tile: f64) -> Self {
-        let count = (row / tile).ceil().max(1.0);
-        let aligned = |bytes: f64| ((bytes as u64 | LINE as u64).trailing_zeros()) as i32;
-        let mut alignment = aligned(row);
-        if count > 1.0 {
-            alignment = alignment.min(aligned(tile));
-        }
-        Self {
-            mean: row / count,
-            first: tile.min(row),
-            alignment: 2.0_f64.powi(alignment),
-            count,
-        }
-    }
-
-    /// The bytes that are loaded for a tile in units of `unit` bytes.
-    fn loaded(&self, unit: f64) -> f64 {
-        self.mean + unit - unit.min(self.alignment)
-    }
-}
-
 /// By how many standard deviations the longest of a warp's rows exceeds the mean, if a group has so many lanes: what is
 /// expected of 16, 8, 4 and 2 normally distributed lengths.
 fn deviations(group: u32) -> f64 {
@@ -233,8 +188,8 @@ impl CostModel {
         }
         let l1_misses = a.locality.of(neighbours) * uncovered;
 
-        // The L2 cache.
-        let far = a.locality.far;
+        // The L2 cache. The order by length leaves no rows beside each other that share columns.
+        let far = if is_binned { 1.0 } else { a.locality.far };
         let l2 = c.l2_share * gpu.l2_bytes;
         // A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
         let occupied = tile.loaded(LINE).min(row_bytes);
@@ -251,7 +206,12 @@ impl CostModel {
         let loaded = nonzeros * tile.count;
         let items = if is_binned { ITEM_BYTES * rows } else { 0.0 };
         let lists = NONZERO_BYTES * nonzeros + items;
-        let results = rows * row_bytes * (2.0 * blocks - 1.0);
+        let results = if is_binned {
+            // Rows of Y in the order by length share no sectors.
+            rows * tile.loaded(SECTOR)
+        } else {
+            rows * row_bytes * (2.0 * blocks - 1.0)
+        };
         let loads = Tile::loads(candidate);
         let loads_of_x = nonzeros * loads.count;
         let from_memory = loaded * tile.loaded(MEMORY_ACCESS) + loads_of_x * c.load_overhead_bytes;
@@ -260,7 +220,8 @@ impl CostModel {
         let l2_bytes = loaded * tile.loaded(SECTOR) * l1_misses + lists * tile.count + results;
         let l2_time = l2_bytes / (per_second * c.l2_bytes_per_cycle * gpu.relative_l2_rate);
         let of_half_line = c.l1_cycles_per_half_line + c.l1_cycles_per_fill * l1_misses;
-        let half_lines = loads_of_x * loads.loaded(HALF_LINE) / HALF_LINE;
+        let of_rows = binned.map_or(0.0, |binned| binned.half_lines);
+        let half_lines = loads_of_x * loads.loaded(HALF_LINE) / HALF_LINE + of_rows;
         let l1_time = half_lines * of_half_line / per_second;
         let per_lane = f64::from(candidate.tile) / lanes;
         let loads_of_lane = f64::from(candidate.tile) / f64::from(candidate.load);
@@ -315,8 +276,16 @@ impl CostModel {
                 (binned.warps, cycles + binned.batches * c.cycles_per_batch)
             }),
         };
-        let resident = slots.min(items * tile.count).max(1.0);
-        let latency = cycles * tile.count / resident / gpu.clock;
+        let items = items * tile.count;
+        // Rows of a group or bin take nearly the same time, so a wave that is not full takes as long as the others.
+        let waves = (items / slots).max(1.0);
+        let of_waves = if is_grouped || is_binned {
+            waves.ceil() / waves
+        } else {
+            1.0
+        };
+        let resident = slots.min(items).max(1.0);
+        let latency = of_waves * cycles * tile.count / resident / gpu.clock;
         let longest = f64::from(a.longest_row);
         let longest_time = if is_in_step {
             let most =

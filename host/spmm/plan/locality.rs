@@ -92,6 +92,17 @@ impl RowLengths {
         }
     }
 
+    /// Those of so many rows each with so many nonzeros.
+    #[cfg(test)]
+    pub fn of(rows: &[(u32, u32)]) -> Self {
+        let mut bins = [(0, 0); BINS];
+        for &(rows, nonzeros) in rows {
+            let bin = &mut bins[(nonzeros / rows).ilog2() as usize];
+            *bin = (bin.0 + u64::from(rows), bin.1 + u64::from(nonzeros));
+        }
+        Self { bins }
+    }
+
     /// Each bin that has rows: a power of two that is above their lengths, their number, and that of their nonzeros.
     pub fn iter(&self) -> impl Iterator<Item = (u64, f64, f64)> {
         let bins = (1..).map(|log| 1 << log).zip(self.bins);

@@ -43,13 +43,9 @@ pub const TYPICAL_FEATURES: u32 = 64;
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
 
 /// Minimum mean number of nonzeros of a row with which `in_step` is chosen without being timed; the same where rows
-/// have nearly the same length, or X has few features. The warps of a block wait for the longest of four rows, which
-/// the model leaves out.
+/// have nearly the same length. The warps of a block wait for the longest of four rows, which the model leaves out.
 const MIN_MEAN_ROW_IN_STEP: f64 = 100.0;
 const MIN_EVEN_ROW_IN_STEP: f64 = 50.0;
-
-/// Maximum number of features with which `in_step` needs only so many nonzeros a row.
-const FEW_FEATURES_IN_STEP: u32 = 33;
 
 /// Nonzeros of the smallest matrix with which `in_step` is considered. Launches take most of the time of smaller ones,
 /// and the model was fitted to one of them only.
@@ -251,8 +247,7 @@ impl Search {
 
     /// The best candidate for a matrix with these statistics.
     pub fn best(&self, a: &Statistics) -> Choice {
-        let has_few_features = self.row.features() <= FEW_FEATURES_IN_STEP;
-        let least_row = match a.has_even_rows() || has_few_features {
+        let least_row = match a.has_even_rows() {
             true => MIN_EVEN_ROW_IN_STEP,
             false => MIN_MEAN_ROW_IN_STEP,
         };

@@ -19,13 +19,15 @@ use warprow_kernels::spmm::{Items, LargeItems, RowMarks};
 /// Warps that a multiprocessor runs at the same time, as the kernel's registers allow.
 const RESIDENT_WARPS: u64 = 48;
 
-/// The longest row that is not cut, in shares of a resident warp of all nonzeros.
-const SHARES_OF_LONGEST: u64 = 2;
+/// The longest row that is not cut, in percent of a resident warp's share of all nonzeros. So the device waits for no
+/// row. With more features, a part takes longer, and so does the product.
+const PERCENT_OF_SHARE: u64 = 140;
 
-/// The range of the longest row that is not cut: with shorter parts, too many rows are cut; longer ones take a warp too
-/// long, in the number of nonzeros that have a lane each.
-const LEAST_LONGEST: u64 = 64;
-const MOST_LONGEST_OF_LANE: u64 = 1024;
+/// Lanes that have loaded the nonzeros of the longest row, at least: shorter parts cost more than what they balance.
+const LEAST_LANES: u64 = 256;
+
+/// The range of the longest row that is not cut.
+const LONGEST: RangeInclusive<u64> = 64..=4096;
 
 /// The longest row that is not cut, if the caller asks for one.
 const REQUESTED: RangeInclusive<u32> = 1..=1 << 30;
@@ -33,9 +35,9 @@ const REQUESTED: RangeInclusive<u32> = 1..=1 << 30;
 /// The binary logarithm of the nonzeros of the longest row that is not cut, on a device with so many multiprocessors.
 pub fn log_longest(nonzeros: u32, multiprocessors: u32, lanes_of_nonzero: u32) -> u32 {
     let warps = (u64::from(multiprocessors) * RESIDENT_WARPS).max(1);
-    let share = SHARES_OF_LONGEST * u64::from(nonzeros) / warps;
-    let most = MOST_LONGEST_OF_LANE / u64::from(lanes_of_nonzero.max(1));
-    let longest = share.clamp(LEAST_LONGEST, most.max(LEAST_LONGEST));
+    let share = PERCENT_OF_SHARE * u64::from(nonzeros) / (100 * warps);
+    let least = LEAST_LANES / u64::from(lanes_of_nonzero.max(1));
+    let longest = share.max(least).clamp(*LONGEST.start(), *LONGEST.end());
     // The nearest power of two: 1.41 times a power is rounded down, 1.42 times is rounded up.
     (longest * longest * 2).ilog2() / 2
 }
@@ -224,14 +226,14 @@ mod tests {
     use super::log_longest;
 
     #[test]
-    fn the_longest_row_is_a_power_of_two_near_two_shares_of_a_warp() {
+    fn the_longest_row_is_a_power_of_two_near_1_4_shares_of_a_warp() {
         let longest = |nonzeros, lanes| 1 << log_longest(nonzeros, 132, lanes);
-        assert_eq!(longest(0, 2), 64, "the least");
-        assert_eq!(longest(899_756, 2), 256);
-        assert_eq!(longest(1_166_243, 2), 512, "368 is nearer to 512");
-        assert_eq!(longest(u32::MAX, 1), 1024, "the most");
-        assert_eq!(longest(u32::MAX, 8), 128);
-        assert_eq!(longest(u32::MAX, 32), 64);
-        assert_eq!(1 << log_longest(u32::MAX, 0, 0), 1024);
+        assert_eq!(longest(0, 1), 256, "a lane for each nonzero");
+        assert_eq!(longest(0, 4), 64, "the least");
+        assert_eq!(longest(899_756, 2), 256, "198 is nearer to 256");
+        assert_eq!(longest(1_166_243, 32), 256);
+        assert_eq!(longest(3_000_000, 1), 512);
+        assert_eq!(longest(u32::MAX, 8), 4096, "the most");
+        assert_eq!(1 << log_longest(u32::MAX, 0, 0), 4096);
     }
 }

@@ -55,7 +55,7 @@ fn every_kernel_is_exact<E: SpmmElement>() {
             for kernel in [
                 SpmmKernel::Vector,
                 SpmmKernel::InStep,
-                SpmmKernel::Narrow,
+                SpmmKernel::RowBins,
                 SpmmKernel::RowGroups,
                 SpmmKernel::Spmv,
             ] {

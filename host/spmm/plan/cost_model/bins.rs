@@ -15,7 +15,13 @@ pub struct BinnedRows {
     pub batches: f64,
     /// Batches of the longest row that is not cut, or of a part.
     pub longest: f64,
+    /// Halves of cache lines that rows touch, beside those of X.
+    pub half_lines: f64,
 }
+
+/// Halves of cache lines of a row: of Y and of its item, which is loaded twice; and of its columns and values.
+const HALF_LINES_OF_ROW: f64 = 3.0;
+const HALF_LINES_OF_LISTS: f64 = 2.0;
 
 impl BinnedRows {
     /// Those of a matrix.
@@ -31,10 +37,12 @@ impl BinnedRows {
             warps: 0.0,
             batches: 0.0,
             longest: batches(longest.min(f64::from(a.longest_row)), 32.0),
+            half_lines: f64::from(a.rows) * HALF_LINES_OF_ROW,
         };
         let mut empty_rows = f64::from(a.rows);
         for (above, rows, nonzeros) in a.lengths.iter() {
             empty_rows -= rows;
+            found.half_lines += rows * HALF_LINES_OF_LISTS;
             let mean = nonzeros / rows;
             let (items, of_item, group) = if mean > longest {
                 (nonzeros / longest, longest, 32)

@@ -3,7 +3,7 @@
 use super::candidate::FeatureRow;
 use super::*;
 use crate::device::{DeviceProfile, EmulatorOptions};
-use crate::spmm::plan::locality::{ColumnProfile, Localities};
+use crate::spmm::plan::locality::{ColumnProfile, Localities, RowLengths};
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 use std::collections::BTreeSet;
@@ -22,6 +22,7 @@ fn even(rows: u32, mean_row: u32) -> Statistics {
         cols: rows,
         nonzeros: rows * mean_row,
         longest_row: 2 * mean_row,
+        lengths: RowLengths::even(rows, rows * mean_row),
         columns: ColumnProfile::even(rows, rows * mean_row),
         locality: Localities::NONE,
         variation: Some(0.3),
@@ -38,7 +39,8 @@ fn row(features: u32) -> FeatureRow {
 fn candidates(features: u32) -> Vec<Candidate> {
     let row = row(features);
     let mut all = vec![row.in_step()];
-    all.extend(row.narrow());
+    all.extend(row.spmv());
+    all.extend(row.row_bins());
     all.extend(row.row_groups());
     for blocks in [1, 2, 8] {
         let lanes = row.lane_counts(blocks);

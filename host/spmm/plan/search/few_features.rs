@@ -15,22 +15,13 @@ const MAX_FEATURES_OF_GROUPS: u32 = 16;
 /// The same for small matrices.
 const MAX_FEATURES_OF_GROUPS_IF_SMALL: u32 = 32;
 
-/// Maximum number of features with which plans consider `row_bins`.
-const MAX_FEATURES_OF_BINS: u32 = 32;
-
-/// The same for small matrices.
-const MAX_FEATURES_OF_BINS_IF_SMALL: u32 = 64;
-
-/// Whether a kernel is considered for so many features.
+/// Whether a kernel is considered for so many features. `row_bins` always is, if the model predicts it at all.
 fn is_considered(kernel: SpmmKernel, a: &Statistics, features: u32) -> bool {
-    let is_small = a.nonzeros <= LARGEST_SMALL;
-    let most = match (kernel, is_small) {
-        (SpmmKernel::RowGroups, false) => MAX_FEATURES_OF_GROUPS,
-        (SpmmKernel::RowGroups, true) => MAX_FEATURES_OF_GROUPS_IF_SMALL,
-        (_, false) => MAX_FEATURES_OF_BINS,
-        (_, true) => MAX_FEATURES_OF_BINS_IF_SMALL,
+    let most = match a.nonzeros <= LARGEST_SMALL {
+        true => MAX_FEATURES_OF_GROUPS_IF_SMALL,
+        false => MAX_FEATURES_OF_GROUPS,
     };
-    features <= most
+    kernel != SpmmKernel::RowGroups || features <= most
 }
 
 impl Search {

@@ -5,7 +5,7 @@ mod few_features;
 use super::*;
 use crate::device::{Device, DeviceProfile, EmulatorOptions};
 use crate::spmm::options::SpmmTuning;
-use crate::spmm::plan::locality::ColumnProfile;
+use crate::spmm::plan::locality::{ColumnProfile, RowLengths};
 use warprow_kernels::spmm::Reduction;
 
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.
@@ -15,6 +15,7 @@ fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
         cols: rows,
         nonzeros: rows * mean_row,
         longest_row: 2 * mean_row,
+        lengths: RowLengths::even(rows, rows * mean_row),
         columns: ColumnProfile::even(rows, rows * mean_row),
         locality,
         is_ordered: false,
@@ -54,12 +55,12 @@ fn features(features: u32) -> SpmmOptions {
 
 #[test]
 fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
-    use SpmmKernel::{InStep, Narrow, Spmv, Vector};
+    use SpmmKernel::{InStep, RowBins, Spmv, Vector};
     let random = Localities::NONE;
     for (rows, mean_row, longest, locality, wide, wanted) in [
         (8_000, 500, 1_000, random, 128, (InStep, 16, 1)),
         (600_000, 73, 146, BEST_CLUSTERS, 1, (Spmv, 1, 1)),
-        (200_000, 6, 20_000, random, 8, (Narrow, 2, 1)),
+        (200_000, 6, 20_000, random, 8, (RowBins, 2, 1)),
         (200_000, 20, 40, random, 64, (Vector, 8, 1)),
         (200_000, 6, 12, random, 64, (Vector, 16, 1)),
         (1_000_000, 10, 20, BEST_CLUSTERS, 256, (Vector, 32, 1)),
@@ -71,12 +72,12 @@ fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
     }
 }
 
-/// Rows of at least 100 nonzeros, or of 50 if rows are even or features are few.
+/// Rows of at least 100 nonzeros, or of 50 if rows are even.
 #[test]
-fn in_step_is_chosen_by_prediction_for_rows_of_100_or_of_50_if_even_or_with_few_features() {
-    // How often it is chosen for rows of 100, for even ones and for few features, and how often it is left out although
-    // it is predicted to be the fastest.
-    let [mut long, mut even_rows, mut few, mut left_out] = [0; 4];
+fn in_step_is_chosen_by_prediction_for_rows_of_100_or_of_50_if_even() {
+    // How often it is chosen for rows of 100 and for even ones, and how often it is left out although it is predicted
+    // to be the fastest.
+    let [mut long, mut even_rows, mut left_out] = [0; 3];
     for mean_row in [40, 49, 50, 60, 80, 99, 100, 150, 300] {
         for (wide, variation) in [33, 41, 50, 64, 100, 200]
             .into_iter()
@@ -89,24 +90,23 @@ fn in_step_is_chosen_by_prediction_for_rows_of_100_or_of_50_if_even_or_with_few_
             let search = search(a, features(wide));
             let best = search.best_of_each(1.0)[0].candidate.kernel;
             let chosen = search.choose().candidate.kernel;
-            let (is_even, is_few) = (variation < 0.25, wide <= 33);
+            let is_even = variation < 0.25;
             let is_preferred = u32::from(best == SpmmKernel::InStep);
-            if mean_row >= 100 || mean_row >= 50 && (is_even || is_few) {
+            if mean_row >= 100 || mean_row >= 50 && is_even {
                 assert_eq!(
                     chosen, best,
                     "{mean_row} nonzeros, {wide} features, variation {variation}"
                 );
                 long += is_preferred * u32::from(mean_row >= 100);
-                even_rows += is_preferred * u32::from(mean_row < 100 && !is_few);
-                few += is_preferred * u32::from(mean_row < 100 && !is_even);
+                even_rows += is_preferred * u32::from(mean_row < 100);
             } else {
                 assert_ne!(chosen, SpmmKernel::InStep);
                 left_out += is_preferred;
             }
         }
     }
-    for count in [long, even_rows, few, left_out] {
-        assert!(count > 0, "{long} {even_rows} {few} {left_out}");
+    for count in [long, even_rows, left_out] {
+        assert!(count > 0, "{long} {even_rows} {left_out}");
     }
 }
 
@@ -213,7 +213,7 @@ fn a_plan_that_is_told_the_features_never_predicts_more_than_one_that_is_not() {
                         .find(|few| Some(few.group) == group)
                         .unwrap()
                 }
-                Some(_) => row.narrow().unwrap(),
+                Some(_) => row.row_bins().unwrap(),
                 None => otherwise,
             };
             let (best, otherwise) = (told.choose().seconds, told.choice(&a(), otherwise).seconds);

@@ -12,7 +12,7 @@ fn sizes(max_task_size: Option<u32>, resident: Option<u64>, prefer_joined: bool)
         }),
         even_row: None,
         wave: None,
-        chunk: 32,
+        lanes_of_nonzero: 2,
         refine: true,
     }
 }

@@ -1,20 +1,24 @@
 //! Tests of the choice between the kernels for few features and the others.
 
-use super::super::few_features::{MAX_FEATURES_OF_COMPARISON, NARROW_LANES};
 use super::*;
+use crate::spmm::plan::locality::RowLengths;
 
 #[test]
 fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
     for (rows, mean_row, wide, lanes, group) in [
         (600_000, 5, 4, 1, 2),
         (200_000, 20, 8, 2, 4),
-        (200_000, 40, 8, 2, 8),
+        (200_000, 70, 8, 2, 8),
         (200_000, 100, 16, 4, 16),
-        (60_000, 100, 16, 4, 32),
+        (20_000, 300, 16, 4, 32),
         (60_000, 5, 32, 8, 8),
     ] {
-        let search = search(even(rows, mean_row, Localities::NONE), features(wide));
-        let found = search.choose().candidate;
+        let a = Statistics {
+            variation: Some(0.1),
+            longest_row: mean_row,
+            ..even(rows, mean_row, Localities::NONE)
+        };
+        let found = search(a, features(wide)).choose().candidate;
         assert_eq!(
             (found.kernel, found.lanes, found.group),
             (SpmmKernel::RowGroups, lanes, group),
@@ -23,93 +27,114 @@ fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
     }
 }
 
-#[test]
-fn narrow_with_more_than_two_lanes_is_timed_and_chosen_for_small_matrices_alone() {
-    for (rows, mean_row, wanted) in [(600_000, 5, false), (8_000, 500, false), (5_000, 100, true)] {
-        // A row that `row_groups` would wait for.
-        let a = with_longest(even(rows, mean_row, Localities::NONE), rows);
-        let search = search(a, features(16));
-        let is_narrow = |choice: &Choice| choice.candidate.kernel == SpmmKernel::Narrow;
-        assert_eq!(
-            is_narrow(&search.choose()),
-            wanted,
-            "{rows} rows of {mean_row}"
-        );
-        assert!(search.best_of_each(f64::INFINITY).iter().any(is_narrow));
+/// A matrix of `rows` rows, of which each hundredth has 50 times as many nonzeros as the others.
+fn skewed(rows: u32, mean_row: u32) -> Statistics {
+    let a = even(rows, mean_row, Localities::NONE);
+    let (long, short) = (rows / 100, rows - rows / 100);
+    let of_short = a.nonzeros / (short + 50 * long);
+    let nonzeros = a.nonzeros - short * of_short;
+    Statistics {
+        longest_row: nonzeros / long,
+        lengths: RowLengths::of(&[(short, short * of_short), (long, nonzeros)]),
+        variation: Some(3.0),
+        ..a
     }
 }
 
-/// Plans of large matrices take `narrow` with more than two lanes where the model says that it is the fastest, and in
-/// so many cases. Those that do not know the features compare in the same way.
-fn narrow_is_compared<E: SpmmElement>(wide: u32, reduction: Reduction) -> u32 {
+#[test]
+fn rows_of_different_lengths_are_binned_and_even_rows_are_not() {
+    for (rows, mean_row) in [(200_000, 6), (60_000, 60), (30_000, 8)] {
+        for wide in [2, 4, 8, 16] {
+            let kernel = |a| search(a, features(wide)).choose().candidate.kernel;
+            let what = format!("{rows} rows of {mean_row}, {wide} features");
+            assert_eq!(
+                kernel(skewed(rows, mean_row)),
+                SpmmKernel::RowBins,
+                "{what}"
+            );
+            let even = even(rows, mean_row, Localities::NONE);
+            let even = Statistics {
+                variation: Some(0.0),
+                longest_row: mean_row,
+                ..even
+            };
+            assert_eq!(kernel(even), SpmmKernel::RowGroups, "{what}");
+        }
+    }
+}
+
+/// A plan that does not know the features compares its own kernel with those for few as one that knows them does.
+#[test]
+fn a_plan_that_does_not_know_the_features_compares_the_same_kernels() {
     let mut taken = 0;
-    let sizes = [(600_000, 5), (400_000, 15), (60_000, 80), (8_000, 500)];
-    let matrices = sizes.map(|(rows, mean_row)| even(rows, mean_row, Localities::NONE));
-    // Rows that `row_groups` would wait for.
-    let with_long_rows = matrices.clone().map(|a| {
-        let longest = a.cols.min(40_000);
-        with_longest(a, longest)
-    });
-    for a in matrices.into_iter().chain(with_long_rows) {
-        let what = format!("{} rows of {}, {wide} features", a.rows, a.mean_row());
-        let mean_row = a.mean_row();
-        let search = search_of::<E>(a, features(wide).reduction(reduction));
-        let narrow = search.row.narrow().unwrap();
-        assert!(narrow.lanes > NARROW_LANES && wide <= FEW_FEATURES_IN_STEP);
-        let all = search.best_of_each(f64::INFINITY);
-        let is_allowed = |choice: &&Choice| match choice.candidate.kernel {
-            SpmmKernel::InStep => mean_row >= MIN_EVEN_ROW_IN_STEP,
-            SpmmKernel::Narrow => wide <= MAX_FEATURES_OF_COMPARISON,
-            _ => true,
-        };
-        let fastest = all.iter().find(is_allowed).unwrap().candidate;
-        let found = search.choose().candidate;
-        assert_eq!(
-            (found.kernel, found.group),
-            (fastest.kernel, fastest.group),
-            "{what}"
-        );
-        // A plan that does not know the features compares with its own kernel.
-        let least = |kernel| {
-            let mut of_kernel = all.iter().filter(|other| other.candidate.kernel == kernel);
-            of_kernel.next().map(|other| other.candidate)
-        };
-        let vector = least(SpmmKernel::Vector).unwrap();
-        let compared = [
-            Some(vector),
-            Some(narrow).filter(|_| wide <= MAX_FEATURES_OF_COMPARISON),
-            least(SpmmKernel::RowGroups),
-        ];
-        let seconds = |candidate: &Candidate| search.predict(candidate).seconds;
-        let compared = compared.into_iter().flatten();
-        let fastest = compared.min_by(|one, other| seconds(one).total_cmp(&seconds(other)));
-        let wanted = fastest.map(|fastest| fastest.kernel);
-        assert_eq!(
-            search.for_few_features(search.row, &vector),
-            wanted.filter(|&kernel| kernel != SpmmKernel::Vector),
-            "{what}"
-        );
-        taken += u32::from(found.kernel == SpmmKernel::Narrow);
+    for a in [
+        skewed(200_000, 6),
+        skewed(8_000, 100),
+        even(8_000, 500, Localities::NONE),
+    ] {
+        for (wide, reduction) in [
+            (2, Reduction::Sum),
+            (6, Reduction::Mean),
+            (16, Reduction::Max),
+            (64, Reduction::Sum),
+        ] {
+            let search = search(a.clone(), features(wide).reduction(reduction));
+            let all = search.best_of_each(f64::INFINITY);
+            let least = |kernel| {
+                let mut of_kernel = all.iter().filter(|other| other.candidate.kernel == kernel);
+                of_kernel.next().map(|other| other.candidate)
+            };
+            let vector = least(SpmmKernel::Vector).unwrap();
+            let compared = [
+                Some(vector),
+                least(SpmmKernel::RowBins),
+                least(SpmmKernel::RowGroups),
+            ];
+            let seconds = |candidate: &Candidate| search.predict(candidate).seconds;
+            let fastest = compared.into_iter().flatten();
+            let fastest = fastest.min_by(|one, other| seconds(one).total_cmp(&seconds(other)));
+            let wanted = fastest.map(|fastest| fastest.kernel);
+            let wanted = wanted.filter(|&kernel| kernel != SpmmKernel::Vector);
+            let what = format!("{} rows, {wide} features, {reduction:?}", a.rows);
+            assert_eq!(
+                search.for_few_features(search.row, &vector),
+                wanted,
+                "{what}"
+            );
+            taken += u32::from(wanted == Some(SpmmKernel::RowBins));
+        }
     }
-    taken
+    assert!(taken > 0);
 }
 
 #[test]
-fn narrow_with_more_than_two_lanes_is_compared_with_other_kernels_for_up_to_8_features() {
-    let taken = [
-        narrow_is_compared::<f32>(3, Reduction::Sum),
-        narrow_is_compared::<f32>(6, Reduction::Sum),
-        narrow_is_compared::<f64>(3, Reduction::Sum),
-        narrow_is_compared::<f64>(8, Reduction::Mean),
-        narrow_is_compared::<f32>(4, Reduction::Max),
-        narrow_is_compared::<f64>(8, Reduction::Min),
-    ];
-    assert!(taken.iter().any(|&taken| taken > 0));
-    for wide in [9, 12, 16] {
-        assert_eq!(narrow_is_compared::<f32>(wide, Reduction::Sum), 0);
-        assert_eq!(narrow_is_compared::<f64>(wide, Reduction::Sum), 0);
-        assert_eq!(narrow_is_compared::<f32>(wide, Reduction::Max), 0);
+fn row_bins_is_a_candidate_for_all_reductions_of_up_to_64_known_features_in_one_tile() {
+    let is_candidate = |search: &Search| {
+        let all = search.best_of_each(f64::INFINITY);
+        all.iter()
+            .any(|choice| choice.candidate.kernel == SpmmKernel::RowBins)
+    };
+    for rows in [200_000, 100_000] {
+        for wide in [1, 2, 8, 16, 32, 33, 36, 64, 68, 128] {
+            for &reduction in Reduction::ALL {
+                let a = even(rows, 6, Localities::NONE);
+                let search = search(a, features(wide).reduction(reduction));
+                // `spmv` takes one feature. Single elements of more than 32 features are several tiles.
+                let wanted = match (reduction.is_extremum(), wide) {
+                    (false, 1) | (_, 33) => false,
+                    (true, wide) => wide <= 32,
+                    (false, wide) => wide <= 64,
+                };
+                assert_eq!(
+                    is_candidate(&search),
+                    wanted,
+                    "{rows} rows, {wide} features, {reduction:?}"
+                );
+            }
+        }
     }
+    let untold = search(even(200_000, 6, Localities::NONE), SpmmOptions::new());
+    assert!(!is_candidate(&untold));
 }
 
 #[test]
