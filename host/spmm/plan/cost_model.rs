@@ -356,6 +356,17 @@ impl CostModel {
         launches + per_row * f64::from(a.rows) + (per_nonzero + not_square) * f64::from(a.nonzeros)
     }
 
+    /// The predicted seconds of making the items of a kernel, more than for the rows of `row_groups`.
+    pub fn items_seconds(&self, a: &Statistics, kernel: SpmmKernel) -> f64 {
+        let [launches, per_row, per_nonzero] = match kernel {
+            SpmmKernel::Vector => self.constants.items_of_vector,
+            SpmmKernel::InStep => self.constants.items_of_in_step,
+            SpmmKernel::RowBins => self.constants.items_of_row_bins,
+            _ => return 0.0,
+        };
+        launches + per_row * f64::from(a.rows) + per_nonzero * f64::from(a.nonzeros)
+    }
+
     /// The predicted seconds of dividing a matrix into so many blocks of columns.
     pub fn division_seconds(&self, a: &Statistics, blocks: u32) -> f64 {
         if blocks == 1 {

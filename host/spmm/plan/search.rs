@@ -92,6 +92,8 @@ pub struct Search {
     /// Whether the caller asks for something that only kernels on tasks have.
     asks_for_tasks: bool,
     runs: f64,
+    /// Whether the caller has said how many runs there are: then they have to repay the items of a kernel.
+    knows_runs: bool,
     /// The row of X that is planned for.
     row: FeatureRow,
 }
@@ -187,6 +189,7 @@ impl Search {
             knows_features: options.features.is_some(),
             asks_for_tasks: asks_for_tasks(tuning),
             runs: f64::from(expected_runs(options)),
+            knows_runs: options.runs.is_some(),
             row: FeatureRow::new::<E>(features, reduction, EpilogueKind::Plain),
         }
     }
@@ -293,10 +296,14 @@ impl Search {
     fn choice(&self, a: &Statistics, candidate: Candidate) -> Choice {
         let prediction = self.model.predict(a, &candidate);
         let division = self.model.division_seconds(a, candidate.blocks);
+        let items = match self.knows_runs {
+            true => self.model.items_seconds(a, candidate.kernel),
+            false => 0.0,
+        };
         Choice {
             candidate,
             prediction,
-            seconds: self.runs * prediction.seconds + division,
+            seconds: self.runs * prediction.seconds + division + items,
         }
     }
 

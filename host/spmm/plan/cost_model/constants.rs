@@ -59,6 +59,13 @@ pub struct Constants {
     pub search: [f64; 4],
     /// Seconds to divide a matrix into blocks of columns: of the launches, for each row, for each nonzero.
     pub division: [f64; 3],
+    /// Seconds to make the items of `vector`, more than for the rows of `row_groups`: of the launches, for each row, for
+    /// each nonzero.
+    pub items_of_vector: [f64; 3],
+    /// The same of `in_step`.
+    pub items_of_in_step: [f64; 3],
+    /// The same of `row_bins`.
+    pub items_of_row_bins: [f64; 3],
 }
 
 /// As fitted.
@@ -89,4 +96,7 @@ pub const FITTED: Constants = Constants {
     l1_reuse_nonzeros: 11.49,
     search: [0.0003537, 9.837e-10, 6.845e-11, 1.537e-10],
     division: [0.0002409, 5.564e-10, 1.239e-11],
+    items_of_vector: [6.321e-05, 0.0, 1.725e-12],
+    items_of_in_step: [0.000309, 0.0, 1.92e-11],
+    items_of_row_bins: [9.4e-05, 2.439e-11, 6.764e-13],
 };
