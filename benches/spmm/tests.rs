@@ -77,7 +77,7 @@ fn a_run_in_f64_replaces_the_file_of_the_run_before() {
     assert_eq!(objects[0]["type"], "f64");
     let skipped = objects[0]["skipped"].as_str().unwrap();
     assert_eq!(skipped, "there is no gather limit in f64");
-    assert_eq!(objects[1]["variant"], "spmm_narrow_f64_2");
+    assert_eq!(objects[1]["variant"], "spmm_row_bins_f64_2");
     assert!(objects[1]["max_rel_err"].as_f64().unwrap() < 1e-14);
 }
 

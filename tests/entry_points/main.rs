@@ -60,6 +60,7 @@ const FAMILIES: [(&str, &[&str]); 10] = [
             "spmm_count_columns",
             "spmm_count_distinct",
             "spmm_divide_windows",
+            "spmm_row_lengths",
         ],
     ),
 ];

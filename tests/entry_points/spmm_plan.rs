@@ -15,6 +15,7 @@ fn every_entry_point_runs() {
         let there = DeviceCsr::upload(device, a.view()).unwrap();
         // Plans launch these only where the size of the caches is known.
         columns_are_counted_and_binned(device, &a, &there);
+        rows_have_their_lengths(device, &a, &there);
         distinct_columns_are_counted(device, &a, &there);
     });
 }
@@ -69,6 +70,25 @@ fn columns_are_counted_and_binned(device: &Device, a: &CsrMatrix<f32>, there: &D
     }
     assert_eq!(counts.download().unwrap(), wanted);
     assert_eq!(bins.download().unwrap(), wanted_bins);
+}
+
+fn rows_have_their_lengths(device: &Device, a: &CsrMatrix<f32>, there: &DeviceCsr<f32>) {
+    let wanted: Vec<u32> = a.outer_iterator().map(|row| row.nnz() as u32).collect();
+    let mut counts = device.uninitialized::<u32>(ROWS).unwrap();
+    let rows = ROWS as u32;
+    let arguments = (
+        rows,
+        there.pattern().row_ptr().read_only(),
+        counts.mutable(),
+    );
+    let config = columns::launch_bin(rows);
+    // SAFETY: the matrix has `rows + 1` row pointers, and each row a count.
+    unsafe {
+        device
+            .launch(&columns::lengths(), config, arguments)
+            .unwrap()
+    };
+    assert_eq!(counts.download().unwrap(), wanted);
 }
 
 fn distinct_columns_are_counted(device: &Device, a: &CsrMatrix<f32>, there: &DeviceCsr<f32>) {

@@ -20,12 +20,21 @@ fn long_rows() -> CsrMatrix<f32> {
 }
 
 /// Plans that split rows, and add up their parts from scratch memory.
-fn plans(device: &Device, a: &CsrMatrix<f32>) -> [Spmm<f32>; 2] {
-    [SpmmKernel::Vector, SpmmKernel::SlicedTwoPass].map(|kernel| {
+fn plans(device: &Device, a: &CsrMatrix<f32>) -> [Spmm<f32>; 3] {
+    [
+        SpmmKernel::Vector,
+        SpmmKernel::SlicedTwoPass,
+        SpmmKernel::RowBins,
+    ]
+    .map(|kernel| {
         let options = SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel).task_size(16));
         let plan = Spmm::plan(device, a.view(), options).unwrap();
         let text = plan.to_string();
-        assert!(text.contains(" split rows"), "{text}");
+        let splits = match kernel {
+            SpmmKernel::RowBins => "28 rows of more than 16 nonzeros",
+            _ => " split rows",
+        };
+        assert!(text.contains(splits), "{text}");
         assert!(!text.contains(" 0 split rows"), "{text}");
         plan
     })

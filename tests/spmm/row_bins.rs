@@ -108,6 +108,25 @@ fn bins_have_whole_blocks_of_groups_that_suit_their_rows() {
     }
 }
 
+/// One plan, wider and narrower X: the room for partial sums grows, and counters are shared.
+#[test]
+fn a_plan_with_parts_multiplies_x_of_any_width_in_turn() {
+    let lengths: Vec<usize> = (0..300)
+        .map(|row| if row % 50 == 7 { 700 } else { row % 9 })
+        .collect();
+    let structure = structure(&lengths);
+    for device in devices() {
+        let values = WholeProduct::<f32>::new(structure.view(), 1, 3);
+        let plan = Spmm::<f32>::plan(&device, values.a(), cut_at(64)).unwrap();
+        for features in [4, 64, 3, 130, 8, 1] {
+            let whole = WholeProduct::<f32>::new(structure.view(), features, 3);
+            assert_eq!(whole.a(), values.a());
+            let checked = whole.verify(plan.multiply(whole.x().view()).unwrap().view());
+            assert!(checked.is_exact(), "{plan}, {features} features: {checked}");
+        }
+    }
+}
+
 #[test]
 fn reductions_orders_alpha_and_beta_are_right() {
     let a = generate::rmat::<f32>(700, 9_000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
@@ -169,7 +188,8 @@ fn maxima_of_negative_products_and_of_empty_rows_are_right() {
     }
 }
 
-/// Past a row's end, lanes load its last nonzero again: its infinite product must count once, not become NaN.
+/// Past a row's end, lanes load its last nonzero again. If its infinite product were multiplied by 0 there, it would be
+/// NaN.
 #[test]
 fn an_infinite_last_product_of_a_row_stays_infinite() {
     let lengths = [1, 3, 9, 33, 50];

@@ -72,7 +72,7 @@ pub struct RowLengths {
 }
 
 impl RowLengths {
-    /// Those of a matrix on its device, which it waits for.
+    /// Counts those of a matrix on its device, and waits for the device.
     pub fn measure(a: &DevicePattern) -> Result<Self, OperandError> {
         let device = a.device();
         let mut counts = device.uninitialized::<u32>(a.rows as usize)?;
@@ -101,6 +101,12 @@ impl RowLengths {
             *bin = (bin.0 + u64::from(rows), bin.1 + u64::from(nonzeros));
         }
         Self { bins }
+    }
+
+    /// An upper bound of the nonzeros of a row.
+    pub fn longest(&self) -> u64 {
+        let last = self.bins.iter().rposition(|(rows, _)| *rows > 0);
+        last.map_or(0, |bin| (1 << (bin + 1)) - 1)
     }
 
     /// Each bin that has rows: a power of two that is above their lengths, their number, and that of their nonzeros.
@@ -162,12 +168,6 @@ impl ColumnProfile {
     pub fn used(&self) -> f64 {
         let columns: u64 = self.bins.iter().map(|(columns, _)| columns).sum();
         columns as f64
-    }
-
-    /// An upper bound of the nonzeros of a column.
-    pub fn longest(&self) -> u64 {
-        let last = self.bins.iter().rposition(|(columns, _)| *columns > 0);
-        last.map_or(0, |bin| 1 << (bin + 1))
     }
 
     /// The share of the nonzeros that lie in the `columns` columns with the most nonzeros, from 0 to 1. Columns of

@@ -70,7 +70,7 @@ pub fn default_kernel(options: SpmmOptions) -> SpmmKernel {
     match options.features {
         _ if asks_for_tasks(options.tuning) => SpmmKernel::Vector,
         Some(1) if !options.reduction.is_extremum() => SpmmKernel::Spmv,
-        Some(1..=DEFAULT_FEW_FEATURES) => SpmmKernel::RowBins,
+        Some(1..=DEFAULT_FEW_FEATURES) if options.tuning.task_size.is_none() => SpmmKernel::RowBins,
         _ => SpmmKernel::Vector,
     }
 }

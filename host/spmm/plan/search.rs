@@ -91,6 +91,8 @@ pub struct Search {
     knows_features: bool,
     /// Whether the caller asks for something that only kernels on tasks have.
     asks_for_tasks: bool,
+    /// Whether the caller asks for a size of tasks, without a kernel.
+    asks_for_size: bool,
     runs: f64,
     /// Whether the caller has said how many runs there are: then they have to repay the items of a kernel.
     knows_runs: bool,
@@ -188,6 +190,7 @@ impl Search {
             is_sum: !reduction.is_extremum(),
             knows_features: options.features.is_some(),
             asks_for_tasks: asks_for_tasks(tuning),
+            asks_for_size: tuning.task_size.is_some(),
             runs: f64::from(expected_runs(options)),
             knows_runs: options.runs.is_some(),
             row: FeatureRow::new::<E>(features, reduction, EpilogueKind::Plain),
@@ -201,6 +204,7 @@ impl Search {
             lanes: tuning.lanes,
             blocks: tuning.column_blocks,
             asks_for_tasks: asks_for_tasks(tuning),
+            asks_for_size: tuning.task_size.is_some(),
             ..self.clone()
         }
     }

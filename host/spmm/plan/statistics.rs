@@ -14,7 +14,7 @@ pub struct Statistics {
     pub cols: u32,
     /// Nonzeros.
     pub nonzeros: u32,
-    /// An upper bound of a row's nonzeros. If nobody has counted them, it is that of a column's.
+    /// An upper bound of a row's nonzeros.
     pub longest_row: u32,
     /// How long its rows are.
     pub lengths: RowLengths,
@@ -47,13 +47,14 @@ impl Statistics {
             locality,
             variation,
         } = RowSample::measure(a, &columns, None)?;
-        let most = columns.longest().min(a.cols.into()) as u32;
+        let lengths = RowLengths::measure(a)?;
+        let most = lengths.longest().min(a.cols.into()) as u32;
         Ok(Self {
             rows: a.rows,
             cols: a.cols,
             nonzeros: a.nonzeros(),
             longest_row: a.longest_row.unwrap_or(most),
-            lengths: RowLengths::measure(a)?,
+            lengths,
             columns,
             locality,
             variation: Some(variation),

@@ -13,17 +13,18 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use warprow_kernels::spmm;
 use warprow_kernels::spmm::plan::row_bins as plan;
-use warprow_kernels::spmm::product::row_bins;
+use warprow_kernels::spmm::product::row_bins::{self, BLOCK};
 use warprow_kernels::spmm::{Items, LargeItems, RowMarks};
 
-/// Warps that a multiprocessor runs at the same time, as the kernel's registers allow.
+/// Warps that a multiprocessor runs at the same time, as the registers of the kernel for f32 allow.
 const RESIDENT_WARPS: u64 = 48;
 
 /// The longest row that is not cut, in percent of a resident warp's share of all nonzeros. So the device waits for no
 /// row. With more features, a part takes longer, and so does the product.
 const PERCENT_OF_SHARE: u64 = 140;
 
-/// Lanes that have loaded the nonzeros of the longest row, at least: shorter parts cost more than what they balance.
+/// The least product of the nonzeros of the longest row that is not cut and the lanes of a nonzero: shorter parts cost
+/// more than what they balance.
 const LEAST_LANES: u64 = 256;
 
 /// The range of the longest row that is not cut.
@@ -58,9 +59,9 @@ pub struct RowBins<E: SpmmElement> {
 }
 
 impl<E: SpmmElement> RowBins<E> {
-    /// Sorts the rows of a matrix into bins. Rows of more than `requested` nonzeros are cut, or of a number for the
-    /// lanes that a nonzero is planned to have. `original_row` has the row of Y for each row, if it is another. It
-    /// waits for the device.
+    /// Sorts the rows of a matrix into bins. `requested` is the length of the longest row that is not cut, rounded down
+    /// to a power of two; by default it is chosen for the lanes that a nonzero is planned to have. `original_row` has the
+    /// row of Y for each row, if it is another. It waits for the device.
     pub fn new(
         a: &DevicePattern,
         original_row: Option<&DeviceBuffer<u32>>,
@@ -105,7 +106,9 @@ impl<E: SpmmElement> RowBins<E> {
             )?;
         }
         let items = exclusive_scan(device, &mut before)?;
-        let items = count("the number of rows and of parts of rows", items)?;
+        // The kernel adds the threads of a block to the number of an item.
+        let last = items + u64::from(BLOCK);
+        let items = count("the number of rows and of parts of rows", last)? - BLOCK;
         let first = first.download()?;
         let cut_rows = first[1];
         // All other rows have an item each.

@@ -1,6 +1,6 @@
 //! Items: the units of work of a kernel, which are rows, nonzeros, tasks, slices, or the warps of teams.
 
-use crate::product::row_bins::RowBins;
+use crate::bins::RowBins;
 use cuda_std::prelude::*;
 
 /// What a thread, warp or sub-warp works on. The plan makes the items once for a matrix.
@@ -45,7 +45,7 @@ impl ItemKind {
 #[repr(C)]
 #[derive(KernelParam)]
 pub struct Items<T> {
-    /// The number of items.
+    /// The number of items; for rows in bins, of blocks.
     pub count: u32,
     /// Steps of a task; the maximum number of nonzeros of a slice, or of a part of a row in bins.
     pub task_size: u32,
@@ -70,7 +70,7 @@ pub struct Items<T> {
     pub original_row: Global<u32>,
     /// For block tasks, where rows begin.
     pub marks: RowMarks,
-    /// For rows in bins, where each bin ends.
+    /// For rows in bins, where each bin begins and ends.
     pub bins: RowBins,
 }
 
@@ -105,9 +105,8 @@ impl RowMarks {
     };
 }
 
-/// Items of several consecutive tasks: the first `count` items have `2^shift` tasks each, the
-/// others one. LargeItems items cost less for each nonzero; the small ones fill the time until the
-/// last large one ends.
+/// Items of several consecutive tasks: the first `count` items have `2^shift` tasks each, the others one. Large items
+/// cost less for each nonzero; the small ones fill the time until the last large one ends.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, KernelParam)]
 pub struct LargeItems {

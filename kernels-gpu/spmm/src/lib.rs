@@ -7,12 +7,13 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
+mod bins;
 mod items;
 pub mod plan;
 
+pub use bins::RowBins;
 pub use items::{ItemKind, Items, LargeItems, LaunchShape, RowMarks};
 pub use product::reduction::{Reducer, Reduction};
-pub use product::row_bins::RowBins;
 pub use product::scaling::Scaling;
 
 use cuda_std::prelude::*;

@@ -33,7 +33,9 @@ impl Search {
             None => {
                 let features = self.row.features();
                 let is_considered = is_considered(kernel, &self.statistics, features);
-                is_considered && !self.asks_for_tasks && self.knows_features
+                // A size of tasks is for the kernels on tasks.
+                let is_free = !self.asks_for_size || kernel == SpmmKernel::Spmv;
+                is_considered && is_free && !self.asks_for_tasks && self.knows_features
             }
         }
     }

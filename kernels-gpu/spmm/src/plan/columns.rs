@@ -1,8 +1,8 @@
-//! How the nonzeros spread over the columns and over the rows, from which the plan estimates the hit rates of the caches
-//! and the times of rows.
+//! How the nonzeros spread over the columns and over the rows. From it the plan estimates the hit rates of the caches,
+//! and what rows cost.
 //!
-//! Columns and rows are binned by the logarithm of their number of nonzeros: bin b has those of `2^b` to `2^(b+1) - 1`
-//! nonzeros. From the columns' bins follows the share of the nonzeros in the most frequent columns, of which a cache holds the
+//! Columns and rows are binned by the logarithm of their number of nonzeros: bin b has those of `2^b` to
+//! `2^(b+1) - 1` nonzeros. From the columns' bins follows the share of the nonzeros in the most frequent columns, of which a cache holds the
 //! rows of X.
 
 use cuda_std::atomic::Scope;

@@ -20,7 +20,7 @@ use warprow_kernels_matrix::{Csr, Dense};
 /// Nonzeros of a lane that are loaded together.
 pub const LOADS: u32 = 4;
 
-/// Neighbouring features that a lane has: the most of which `multiple` is one, the number of features or
+/// Neighbouring features that a lane has: the widest vector whose width divides `multiple`, the number of features or
 /// [that of a shape](crate::LaunchShape::vector_multiple).
 pub(in crate::product) fn width<T: Operand>(multiple: u32, reduction: Reduction) -> u32 {
     let widths: &[u32] = match (reduction.is_extremum(), size_of::<T>()) {
@@ -38,7 +38,8 @@ pub(in crate::product) fn width<T: Operand>(multiple: u32, reduction: Reduction)
 ///
 /// # Safety
 ///
-/// The nonzeros from `start` up to `end` are A's, whose columns are rows of X.
+/// The nonzeros from `start` up to `end` are A's, whose columns are rows of X; rows of X begin at multiples of `WIDTH`
+/// elements. `step` is at least 1, and `first` below it.
 #[allow(
     clippy::needless_range_loop,
     reason = "iterators over the arrays are not unrolled, and put them into local memory"

@@ -1,9 +1,9 @@
 //! Rows in bins of similar length, a group of lanes for each row: for few features, and rows of any lengths.
 //!
 //! Changes from `row_groups`: there, all rows have groups of the same size, and neighbouring rows share a warp. So a
-//! warp waits for its longest row, and the device for the longest row of all. Here the plan sorts the rows by length.
-//! A bin has the rows with nearly the same number of nonzeros, and groups that suit it: 32 lanes for long rows, a single
-//! lane for the shortest ones. Rows that are longer still are cut into parts, which have a warp each and come first:
+//! warp waits for its longest row, and the device for the longest row of all. Here the plan sorts the rows by length. A
+//! bin has the rows whose groups have the same number of lanes: 32 for long rows, and for the shortest ones as many as a
+//! nonzero has. Rows that are longer still are cut into parts, which have a warp each and come first:
 //!
 //! ```text
 //! 8 features (2 lanes of 4), parts of 64 nonzeros:        rows of 1, 150, 40, 3, 9 and 70 nonzeros
@@ -20,10 +20,9 @@
 //! A nonzero costs its column (4 B), its value, and its sectors of X (32 B each) from the L2 cache if the L1 cache
 //! lacks them. A row costs 16 B of the list of items, and neighbouring rows of A lose their place beside each other.
 //!
-//! When to use it: for 2 to 32 features, or 64 on small matrices, where rows have different lengths.
+//! When to use it: for 2 to 64 features, where rows have different lengths.
 
-mod bins;
-
+pub use crate::bins::BLOCK;
 use crate::product::group_sum;
 use crate::product::lane_groups::{self, LaneGroups};
 use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
@@ -31,7 +30,6 @@ use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
 use crate::product::row_parts::RowParts;
 use crate::product::scaling::Scaling;
 use crate::{EpilogueKind, ItemKind, Items, LaunchShape};
-pub use bins::RowBins;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::{Csr, Dense, DenseMut};
@@ -50,18 +48,14 @@ pub const ITEMS: ItemKind = ItemKind::RowBins;
 /// It takes maxima and minima too.
 pub const HAS_EXTREMA: bool = true;
 
-/// The most features for which the cost model predicts it. Plans choose it for fewer.
+/// The most features for which the cost model predicts it, and plans choose it.
 pub const MAX_FEATURES: u32 = 64;
-
-/// Threads in a block.
-pub const BLOCK: u32 = 128;
 
 /// Numbers of an item in [`Items::row`]: the row of A, the nonzeros from which to which it goes, and the row of Y.
 pub const NUMBERS_OF_ITEM: u32 = 4;
 
-/// Nonzeros for which lanes are added to a group: each of the lanes that have the same features takes fewer than so
-/// many, in a row of at most as many as a warp can take so. A batch of loads has four; where a nonzero has many lanes,
-/// the end of a row costs more than another batch.
+/// Maximum number of nonzeros of a lane: a row gets twice the lanes until each has fewer, or the group is a warp. A batch
+/// of loads has four; where a nonzero has many lanes, the end of a row costs more than another batch.
 fn nonzeros_of_lane(lanes_of_nonzero: u32) -> u32 {
     (2 * lanes_of_nonzero).clamp(4, 16)
 }
@@ -84,7 +78,7 @@ pub fn lanes_of_nonzero<T: Operand>(shape: LaunchShape, reduction: Reduction) ->
     lane_groups::lanes(shape.features, width)
 }
 
-/// A block for each item of the shape: the [blocks of the bins](RowBins::new).
+/// A block for each item of the shape: the [blocks of the bins](crate::RowBins::new).
 pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: EpilogueKind) -> LaunchConfig {
     LaunchConfig::new(shape.items, BLOCK)
 }
@@ -114,11 +108,14 @@ pub fn handle<T: Operand>(
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
 /// and a multiple of `WIDTH`, as are the strides and the places where X and Y start; strides are below 4 GiB; X and Y
 /// are apart from each other; y holds numbers if beta is not 0; `items` are A's rows in bins, for the lanes that a
-/// nonzero has, with room for the sums of all parts and a number of arrivals for each, which is 0.
+/// nonzero has, fewer than 2^32 - 128. Rows of more than `items.task_size` nonzeros, a power of two, are cut into parts of
+/// so many, which are all in the bin of 32 lanes. There is room for the sums of all parts, and a number of arrivals for
+/// each, which is 0.
 #[kernel(
     name = "spmm_row_bins",
-    T = [f32, f16, bf16], WIDTH = [1, 4], registers = 40;
-    T = [f32], WIDTH = [2], registers = 40;
+    T = [f32], WIDTH = [1, 2, 4], registers = 40;
+    T = [f16, bf16], WIDTH = [1], registers = 40;
+    T = [f16, bf16], WIDTH = [4];
     T = [f64], WIDTH = [1, 2]
 )]
 pub unsafe fn row_bins<T: Operand, const WIDTH: usize>(
@@ -174,7 +171,7 @@ unsafe fn reduce_row<T: Operand, R: Reducer, const WIDTH: usize>(
     // All groups take part in the shuffles of their warp.
     let has_item = item < bin.end;
     // SAFETY: the item has four numbers, which name a row of A, some of its nonzeros, and the row of Y; no other group
-    // has the item.
+    // has the item. A part has its own row of partial sums; its warp arrives after it has stored them.
     unsafe {
         let [_, start, end, _] = if has_item {
             numbers(&items, item)
@@ -242,7 +239,7 @@ unsafe fn reduce_row<T: Operand, R: Reducer, const WIDTH: usize>(
 ///
 /// # Safety
 ///
-/// It is one of the items.
+/// It is one of the items, whose numbers begin at a multiple of 16 bytes.
 #[inline(always)]
 unsafe fn numbers<S>(items: &Items<S>, item: u32) -> [u32; NUMBERS_OF_ITEM as usize] {
     // SAFETY: the list has four numbers for each item.

@@ -1,7 +1,9 @@
-//! Which items a block has: the bins one after the other, each with whole blocks.
+//! Bins of rows: which items a block has. The bins come one after the other, each with whole blocks.
 
-use super::BLOCK;
 use cuda_std::prelude::*;
+
+/// Threads in a block of [`row_bins`](crate::product::row_bins).
+pub const BLOCK: u32 = 128;
 
 /// The rows of a matrix in bins, the longest rows first: items whose groups have 32 lanes, then 16, and so on down to
 /// one. The parts of long rows are the first items of all. The plan [makes](crate::plan::row_bins) them.
