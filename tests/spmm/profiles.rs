@@ -129,7 +129,7 @@ fn each_kernel_that_plans_choose_from_is_chosen_and_its_products_are_right() {
     let shuffled = generate::communities(2_000, 40_000, &communities(true), 1).unwrap();
     let together = generate::communities(2_000, 40_000, &communities(false), 1).unwrap();
     let uniform = generate::uniform(1_000, 1_000, 40_000, 2).unwrap();
-    let long_rows = generate::uniform(520, 520, 255_000, 3).unwrap();
+    let long_rows = generate::uniform(1_100, 1_100, 550_000, 3).unwrap();
     let one_long_row = with_long_row(&generate::uniform(1_000, 20_000, 40_000, 2).unwrap());
     let cases: [(&CsrMatrix<f32>, u64, u32); 9] = [
         (&shuffled, 64 << 10, 64),
@@ -139,7 +139,7 @@ fn each_kernel_that_plans_choose_from_is_chosen_and_its_products_are_right() {
         (&uniform, 256 << 10, 32),
         (&uniform, 128 << 10, 32),
         (&uniform, 64 << 10, 32),
-        (&long_rows, 60 << 20, 200),
+        (&long_rows, 60 << 20, 128),
         (&one_long_row, 60 << 20, 4),
     ];
     let mut kernels = vec![];

@@ -33,7 +33,7 @@ pub fn class(nonzeros: u32, log_longest: u32) -> u32 {
     }
     let octave = nonzeros.ilog2();
     // The bit below the first one.
-    let half = (2 * nonzeros >> octave) & 1;
+    let half = ((2 * nonzeros) >> octave) & 1;
     last - 1 - (2 * octave + half)
 }
 

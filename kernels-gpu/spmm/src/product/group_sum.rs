@@ -74,7 +74,8 @@ pub(in crate::product) unsafe fn of_lane<T: Operand, R: Reducer, const WIDTH: us
             let elements: [[T::Vector; 1]; COUNT] = array::from_fn(|i| x.load(cols[i]));
             for i in 0..COUNT {
                 if i as u32 * step < left {
-                    sum = array::from_fn(|k| R::take(values[i], T::get(&elements[i][0], k), sum[k]));
+                    sum =
+                        array::from_fn(|k| R::take(values[i], T::get(&elements[i][0], k), sum[k]));
                 }
             }
         }

@@ -115,7 +115,8 @@ pub fn handle<T: Operand>(
     name = "spmm_row_bins",
     T = [f32], WIDTH = [1, 2], registers = 40;
     T = [f16, bf16], WIDTH = [1], registers = 40;
-    T = [f32, f16, bf16], WIDTH = [4], registers_sm90 = 40;
+    T = [f32], WIDTH = [4], registers_sm90 = 40;
+    T = [f16, bf16], WIDTH = [4];
     T = [f64], WIDTH = [1, 2]
 )]
 pub unsafe fn row_bins<T: Operand, const WIDTH: usize>(
