@@ -132,11 +132,11 @@ pub struct SpmmTuning {
     /// sums and means in f32 and f64 are computed in blocks.
     pub column_blocks: Option<u32>,
     /// The size of the units of work. For kernels on [tasks](warprow_kernels::spmm::product::tasks) the steps of a
-    /// task: its nonzeros and twice its rows. For [slices](warprow_kernels::spmm::ladder::slices) the maximum number
-    /// of nonzeros. For [rows in bins](warprow_kernels::spmm::product::row_bins) the nonzeros of the longest row that is
-    /// not cut, rounded down to a power of two. For [teams](warprow_kernels::spmm::product::teams) the maximum number of nonzeros of a row that
-    /// one warp takes. It does not turn off the teams of shorter rows: those of a last wave of blocks that would be at
-    /// most half full, and up to three rows that are left over.
+    /// task: its nonzeros and twice its rows. For [slices](warprow_kernels::spmm::ladder::slices) the maximum number of
+    /// nonzeros. For [rows in bins](warprow_kernels::spmm::product::row_bins) the nonzeros of the longest row that is
+    /// not cut, rounded down to a power of two. For [teams](warprow_kernels::spmm::product::teams) the maximum number
+    /// of nonzeros of a row that one warp takes. It does not turn off the teams of shorter rows: those of a last wave
+    /// of blocks that would be at most half full, and up to three rows that are left over.
     pub task_size: Option<u32>,
     /// Whether a sub-warp of 16 or 32 lanes takes several consecutive [tasks](warprow_kernels::spmm::product::tasks)
     /// as one, except for the last tasks. Default: if it pays, and never with a `task_size`.

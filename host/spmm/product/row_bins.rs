@@ -60,8 +60,8 @@ pub struct RowBins<E: SpmmElement> {
 
 impl<E: SpmmElement> RowBins<E> {
     /// Sorts the rows of a matrix into bins. `requested` is the length of the longest row that is not cut, rounded down
-    /// to a power of two; by default it is chosen for the lanes that a nonzero is planned to have. `original_row` has the
-    /// row of Y for each row, if it is another. It waits for the device.
+    /// to a power of two; by default it is chosen for the lanes that a nonzero is planned to have. `original_row` has
+    /// the row of Y for each row, if it is another. It waits for the device.
     pub fn new(
         a: &DevicePattern,
         original_row: Option<&DeviceBuffer<u32>>,

@@ -59,8 +59,8 @@ pub struct Constants {
     pub search: [f64; 4],
     /// Seconds to divide a matrix into blocks of columns: of the launches, for each row, for each nonzero.
     pub division: [f64; 3],
-    /// Seconds to make the items of `vector`, more than for the rows of `row_groups`: of the launches, for each row, for
-    /// each nonzero.
+    /// Seconds to make the items of `vector`, more than for the rows of `row_groups`: of the launches, for each row,
+    /// for each nonzero.
     pub items_of_vector: [f64; 3],
     /// The same of `in_step`.
     pub items_of_in_step: [f64; 3],

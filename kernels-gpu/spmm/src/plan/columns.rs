@@ -1,9 +1,9 @@
 //! How the nonzeros spread over the columns and over the rows. From it the plan estimates the hit rates of the caches,
 //! and what rows cost.
 //!
-//! Columns and rows are binned by the logarithm of their number of nonzeros: bin b has those of `2^b` to
-//! `2^(b+1) - 1` nonzeros. From the columns' bins follows the share of the nonzeros in the most frequent columns, of which a cache holds the
-//! rows of X.
+//! Columns and rows are binned by the logarithm of their number of nonzeros: bin b has those of `2^b` to `2^(b+1) - 1`
+//! nonzeros. From the columns' bins follows the share of the nonzeros in the most frequent columns, of which a cache
+//! holds the rows of X.
 
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -63,8 +63,8 @@ pub unsafe fn count(nonzeros: u32, col_idx: Global<u32>, counts: GlobalMut<u32>)
     }
 }
 
-/// Counts the columns, or rows, of each bin b in `bins[2 b]`, and their nonzeros in `bins[2 b + 1]`. A thread a column; the lanes
-/// whose columns are in one bin add together.
+/// Counts the columns, or rows, of each bin b in `bins[2 b]`, and their nonzeros in `bins[2 b + 1]`. A thread a column;
+/// the lanes whose columns are in one bin add together.
 ///
 /// # Safety
 ///

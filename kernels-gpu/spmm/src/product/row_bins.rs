@@ -2,8 +2,8 @@
 //!
 //! Changes from `row_groups`: there, all rows have groups of the same size, and neighbouring rows share a warp. So a
 //! warp waits for its longest row, and the device for the longest row of all. Here the plan sorts the rows by length. A
-//! bin has the rows whose groups have the same number of lanes: 32 for long rows, and for the shortest ones as many as a
-//! nonzero has. Rows that are longer still are cut into parts, which have a warp each and come first:
+//! bin has the rows whose groups have the same number of lanes: 32 for long rows, and for the shortest ones as many as
+//! a nonzero has. Rows that are longer still are cut into parts, which have a warp each and come first:
 //!
 //! ```text
 //! 8 features (2 lanes of 4), parts of 64 nonzeros:        rows of 1, 150, 40, 3, 9 and 70 nonzeros
@@ -54,8 +54,8 @@ pub const MAX_FEATURES: u32 = 64;
 /// Numbers of an item in [`Items::row`]: the row of A, the nonzeros from which to which it goes, and the row of Y.
 pub const NUMBERS_OF_ITEM: u32 = 4;
 
-/// Maximum number of nonzeros of a lane: a row gets twice the lanes until each has fewer, or the group is a warp. A batch
-/// of loads has four; where a nonzero has many lanes, the end of a row costs more than another batch.
+/// Maximum number of nonzeros of a lane: a row gets twice the lanes until each has fewer, or the group is a warp. A
+/// batch of loads has four; where a nonzero has many lanes, the end of a row costs more than another batch.
 fn nonzeros_of_lane(lanes_of_nonzero: u32) -> u32 {
     (2 * lanes_of_nonzero).clamp(4, 16)
 }
@@ -108,9 +108,9 @@ pub fn handle<T: Operand>(
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, `y` `a.rows` x n, n at least 1
 /// and a multiple of `WIDTH`, as are the strides and the places where X and Y start; strides are below 4 GiB; X and Y
 /// are apart from each other; y holds numbers if beta is not 0; `items` are A's rows in bins, for the lanes that a
-/// nonzero has, fewer than 2^32 - 128. Rows of more than `items.task_size` nonzeros, a power of two, are cut into parts of
-/// so many, which are all in the bin of 32 lanes. There is room for the sums of all parts, and a number of arrivals for
-/// each, which is 0.
+/// nonzero has, fewer than 2^32 - 128. Rows of more than `items.task_size` nonzeros, a power of two, are cut into parts
+/// of so many, which are all in the bin of 32 lanes. There is room for the sums of all parts, and a number of arrivals
+/// for each, which is 0.
 #[kernel(
     name = "spmm_row_bins",
     T = [f32], WIDTH = [1, 2], registers = 40;

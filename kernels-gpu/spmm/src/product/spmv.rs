@@ -1,7 +1,7 @@
 //! A block takes a run of nonzeros, a lane four consecutive ones; marks say where rows begin: for one feature.
 //!
-//! Changes from `row_groups`: there, a row has a group of lanes, whose loads depend on where the row begins, and a short
-//! row leaves some of them idle. Here the lanes take the nonzeros as they lie, wherever rows end. The plan has
+//! Changes from `row_groups`: there, a row has a group of lanes, whose loads depend on where the row begins, and a
+//! short row leaves some of them idle. Here the lanes take the nonzeros as they lie, wherever rows end. The plan has
 //! [marked](crate::plan::row_marks) the nonzeros with which rows begin, a bit each. So a lane finds the rows of its
 //! nonzeros without a row pointer. It adds up its own products. It loads columns and values 16 bytes at a time, those
 //! of the next chunk before it adds up the present one: a warp always waits for one access to memory.
