@@ -6,6 +6,7 @@ use super::items::PlannedItems;
 use super::measurements::Measurements;
 use super::options::{SpmmElement, SpmmOptions};
 use super::plan::Choices;
+use super::plan::cost_model::candidate::FeatureRow;
 use super::plan::order::OrderedRows;
 use super::plan::search::Search;
 use super::product::task_sizes::ItemSizes;
@@ -15,8 +16,8 @@ use super::{FewFeatures, PlanTimes, Spmm};
 use crate::csr::{DeviceCsr, DevicePattern, ReorderedPattern};
 use crate::device::DeviceBuffer;
 use cuda_std::float::Real;
-use warprow_kernels::spmm::product::{row_bins, scaling};
-use warprow_kernels::spmm::{ItemKind, LaunchShape, Reduction, SpmmKernel};
+use warprow_kernels::spmm::product::scaling;
+use warprow_kernels::spmm::{ItemKind, Reduction, SpmmKernel};
 
 /// The number of features that bins of rows are made for, if it is unknown.
 const TYPICAL_FEW_FEATURES: u32 = 8;
@@ -64,13 +65,15 @@ impl<E: SpmmElement> Spmm<E> {
             && rows_in_order.keeps_for_teams(choices.search(), &a.pattern)?;
         let a = divide_into_column_blocks(a, choices.column_blocks)?;
         let epilogue = rows_in_order.epilogue_kind(diagonal.is_some());
+        let features = options.features.unwrap_or(TYPICAL_FEW_FEATURES);
+        let row = FeatureRow::new::<E>(features, options.reduction, epilogue);
         let sizes = ItemSizes {
             requested: options.tuning.task_size,
             max_task_size: choices.max_task_size(),
             even_row: choices.even_row(),
             resident: choices.resident_tasks::<E>(&a.pattern, options, epilogue)?,
             wave: choices.wave::<E>(&a.pattern, options, epilogue)?,
-            lanes_of_nonzero: lanes_of_nonzero::<E>(options),
+            lanes_of_nonzero: row.lanes_of_nonzero(),
             refine: options.tuning.join_tasks == Some(true)
                 || (choices.search().as_ref()).is_none_or(Search::has_counted),
         };
@@ -102,20 +105,6 @@ impl<E: SpmmElement> Spmm<E> {
             device,
         })
     }
-}
-
-/// The lanes that a nonzero has in `row_bins`, with the features that are planned for.
-fn lanes_of_nonzero<E: SpmmElement>(options: SpmmOptions) -> u32 {
-    let features = options.features.unwrap_or(TYPICAL_FEW_FEATURES).max(1);
-    let shape = LaunchShape {
-        rows: 1,
-        items: 1,
-        cols: 1,
-        features,
-        lanes: 1,
-        row_starts: 0,
-    };
-    row_bins::lanes_of_nonzero::<E>(shape, options.reduction)
 }
 
 /// The reciprocal of each row's number of nonzeros, 1 for none.

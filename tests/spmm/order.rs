@@ -1,13 +1,14 @@
 //! The orders of a plan's rows, on every device: permutations, what they sort by, right products by every kernel, and
 //! how far they bring together the rows that share columns.
 
+use super::plan::assert_scaled_right;
 use ndarray::Array2;
 use proptest::prelude::*;
 use sprs::CsMatI;
 use std::collections::HashSet;
 use support::devices;
 use warprow::device::{Device, EmulatorOptions};
-use warprow::reference::{self, Operation, verify_spmm};
+use warprow::reference::{self, verify_spmm};
 use warprow::{
     CsrMatrix, Reduction, RowOrder, Spmm, SpmmKernel, SpmmOptions, SpmmTuning, generate,
 };
@@ -87,8 +88,6 @@ fn every_reduction_alpha_beta_and_transpose_is_right_on_every_order() {
                 } else {
                     a.clone()
                 };
-                let x = generate::dense::<f32>(of.cols(), features, 7).unwrap();
-                let before = generate::dense::<f32>(of.rows(), features, 8).unwrap();
                 for &reduction in Reduction::ALL {
                     // Rows of more than 40 steps are split.
                     let options = ordered(order, None)
@@ -96,18 +95,7 @@ fn every_reduction_alpha_beta_and_transpose_is_right_on_every_order() {
                         .transpose(transpose)
                         .map_tuning(|tuning| tuning.task_size(40));
                     let plan = Spmm::plan(&device, a.view(), options).unwrap();
-                    let on_device = device.upload(x.as_slice().unwrap()).unwrap();
-                    let mut y = device.upload(before.as_slice().unwrap()).unwrap();
-                    plan.run_scaled(1.5, &on_device, features, -0.5, &mut y)
-                        .unwrap();
-                    let y = Array2::from_shape_vec(before.dim(), y.download().unwrap()).unwrap();
-                    let operation = Operation::new()
-                        .reduction(reduction)
-                        .alpha(1.5)
-                        .beta(-0.5)
-                        .y(before.view());
-                    let checked = operation.verify(of.view(), x.view(), y.view());
-                    assert!(checked.ok(), "{plan}: {checked}");
+                    assert_scaled_right(&plan, &of, reduction, features);
                 }
             }
         }

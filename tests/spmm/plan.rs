@@ -5,6 +5,7 @@ use sprs::{CsMatI, CsMatViewI};
 use support::devices;
 use warprow::device::{Device, EmulatorOptions};
 use warprow::operand::OperandError;
+use warprow::reference::Operation;
 use warprow::spmm::{Reduction, SpmmError};
 use warprow::{
     CsrMatrix, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, generate, reference,
@@ -42,6 +43,33 @@ fn every_kernel_multiplies<T: SpmmElement>(rows: u32, cols: u32, nnz: u32, featu
             assert_right(a.view(), x.view(), &y, &plan);
         }
     }
+}
+
+/// Checks that `plan`, of A or its transpose, whose rows are those of `of`, computes `alpha A X + beta Y`.
+#[track_caller]
+pub fn assert_scaled_right(
+    plan: &Spmm<f32>,
+    of: &CsrMatrix<f32>,
+    reduction: Reduction,
+    features: usize,
+) {
+    let x = generate::dense::<f32>(of.cols(), features, 7).unwrap();
+    let before = generate::dense::<f32>(of.rows(), features, 8).unwrap();
+    let on_device = plan.device().upload(x.as_slice().unwrap()).unwrap();
+    let mut y = plan.device().upload(before.as_slice().unwrap()).unwrap();
+    plan.run_scaled(1.5, &on_device, features, -0.5, &mut y)
+        .unwrap();
+    let y = Array2::from_shape_vec(before.dim(), y.download().unwrap()).unwrap();
+    let operation = Operation::new()
+        .reduction(reduction)
+        .alpha(1.5)
+        .beta(-0.5)
+        .y(before.view());
+    let checked = operation.verify(of.view(), x.view(), y.view());
+    assert!(
+        checked.ok(),
+        "{reduction:?}, {features} features, {plan}: {checked}"
+    );
 }
 
 /// The same matrix, but for a row that has a nonzero in each column.

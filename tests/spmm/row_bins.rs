@@ -1,10 +1,11 @@
 //! The kernel `row_bins`: bins of each size, rows that are cut into parts, and what the sorting must not change.
 
 use super::few_features::structure;
+use super::plan::assert_scaled_right;
+use super::row_groups::assert_last_products_stay_infinite;
 use ndarray::Array2;
-use sprs::CsMatI;
 use support::devices;
-use warprow::reference::{Operation, WholeProduct};
+use warprow::reference::WholeProduct;
 use warprow::{
     Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
     generate,
@@ -137,25 +138,12 @@ fn reductions_orders_alpha_and_beta_are_right() {
             (6, RowOrder::Clustered, bins()),
             (32, RowOrder::FirstColumn, cut_at(100)),
         ] {
-            let x = generate::dense::<f32>(700, features, 5).unwrap();
-            let old = generate::dense::<f32>(700, features, 6).unwrap();
             for &reduction in Reduction::ALL {
                 let options = options
                     .reduction(reduction)
                     .map_tuning(|tuning| tuning.order(order));
                 let plan = Spmm::<f32>::plan(&device, a.view(), options).unwrap();
-                let on_device = device.upload(x.as_slice().unwrap()).unwrap();
-                let mut y = device.upload(old.as_slice().unwrap()).unwrap();
-                plan.run_scaled(0.5, &on_device, features, -2.0, &mut y)
-                    .unwrap();
-                let y = Array2::from_shape_vec((700, features), y.download().unwrap()).unwrap();
-                let operation = Operation::new()
-                    .reduction(reduction)
-                    .alpha(0.5)
-                    .beta(-2.0)
-                    .y(old.view());
-                let checked = operation.verify(a.view(), x.view(), y.view());
-                assert!(checked.ok(), "{reduction:?}, {plan}: {checked}");
+                assert_scaled_right(&plan, &a, reduction, features);
             }
         }
     }
@@ -188,27 +176,7 @@ fn maxima_of_negative_products_and_of_empty_rows_are_right() {
     }
 }
 
-/// Past a row's end, lanes load its last nonzero again. If its infinite product were multiplied by 0 there, it would be
-/// NaN.
 #[test]
 fn an_infinite_last_product_of_a_row_stays_infinite() {
-    let lengths = [1, 3, 9, 33, 50];
-    let (mut indptr, mut indices) = (vec![0_u32], vec![]);
-    for length in lengths {
-        indices.extend((0..length - 1).chain([50]));
-        indptr.push(indices.len() as u32);
-    }
-    let values = vec![1.0_f32; indices.len()];
-    let a = CsMatI::new((lengths.len(), 51), indptr, indices, values);
-    for device in devices() {
-        for features in [1, 2, 4, 8, 32] {
-            let mut x = Array2::<f32>::ones((51, features));
-            x.row_mut(50).fill(f32::INFINITY);
-            for options in [bins(), cut_at(8)] {
-                let plan = Spmm::<f32>::plan(&device, a.view(), options).unwrap();
-                let y = plan.multiply(x.view()).unwrap();
-                assert!(y.iter().all(|&y| y == f32::INFINITY), "{plan}: {y}");
-            }
-        }
-    }
+    assert_last_products_stay_infinite(&[bins(), cut_at(8)]);
 }

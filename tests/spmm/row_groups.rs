@@ -1,11 +1,12 @@
 //! The kernel `row_groups`: groups of each size, rows of all lengths, and what its repeated loads must not change.
 
 use super::few_features::structure;
+use super::plan::assert_scaled_right;
 use ndarray::Array2;
 use sprs::CsMatI;
 use support::devices;
 use warprow::device::{Device, DeviceProfile, EmulatorOptions};
-use warprow::reference::{Operation, WholeProduct};
+use warprow::reference::WholeProduct;
 use warprow::{
     Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
     generate,
@@ -115,34 +116,27 @@ fn means_orders_alpha_and_beta_are_right() {
             (6, RowOrder::Clustered),
             (32, RowOrder::FirstColumn),
         ] {
-            let x = generate::dense::<f32>(700, features, 5).unwrap();
-            let old = generate::dense::<f32>(700, features, 6).unwrap();
             for reduction in [Reduction::Sum, Reduction::Mean] {
                 let options = groups_of(16)
                     .reduction(reduction)
                     .map_tuning(|tuning| tuning.order(order));
                 let plan = Spmm::<f32>::plan(&device, a.view(), options).unwrap();
-                let on_device = device.upload(x.as_slice().unwrap()).unwrap();
-                let mut y = device.upload(old.as_slice().unwrap()).unwrap();
-                plan.run_scaled(0.5, &on_device, features, -2.0, &mut y)
-                    .unwrap();
-                let y = Array2::from_shape_vec((700, features), y.download().unwrap()).unwrap();
-                let operation = Operation::new()
-                    .reduction(reduction)
-                    .alpha(0.5)
-                    .beta(-2.0)
-                    .y(old.view());
-                let checked = operation.verify(a.view(), x.view(), y.view());
-                assert!(checked.ok(), "{plan}: {checked}");
+                assert_scaled_right(&plan, &a, reduction, features);
             }
         }
     }
 }
 
-/// Past a row's end, lanes load its last nonzero again: its infinite product must count once, not become NaN.
+/// Past a row's end, lanes load its last nonzero again. If its infinite product were multiplied by 0 there, it would be
+/// NaN.
 #[test]
 fn an_infinite_last_product_of_a_row_stays_infinite() {
-    let lengths = [1, 3, 9, 33];
+    assert_last_products_stay_infinite(&GROUPS.map(groups_of));
+}
+
+/// Plans with these options, on rows whose last product is infinite.
+pub fn assert_last_products_stay_infinite(all_options: &[SpmmOptions]) {
+    let lengths = [1, 3, 9, 33, 50];
     let (mut indptr, mut indices) = (vec![0_u32], vec![]);
     for length in lengths {
         indices.extend((0..length - 1).chain([50]));
@@ -154,8 +148,8 @@ fn an_infinite_last_product_of_a_row_stays_infinite() {
         for features in [1, 2, 4, 8, 32] {
             let mut x = Array2::<f32>::ones((51, features));
             x.row_mut(50).fill(f32::INFINITY);
-            for lanes in GROUPS {
-                let plan = Spmm::<f32>::plan(&device, a.view(), groups_of(lanes)).unwrap();
+            for &options in all_options {
+                let plan = Spmm::<f32>::plan(&device, a.view(), options).unwrap();
                 let y = plan.multiply(x.view()).unwrap();
                 assert!(y.iter().all(|&y| y == f32::INFINITY), "{plan}: {y}");
             }

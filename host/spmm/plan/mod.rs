@@ -5,6 +5,7 @@
 //! of a matrix through these files.
 
 pub mod cost_model;
+pub mod length_bins;
 pub mod locality;
 pub mod order;
 pub mod row_keys;

@@ -1,6 +1,7 @@
 //! The statistics of a matrix that the cost model predicts times from.
 
-use super::locality::{ColumnProfile, Localities, NEIGHBOURS, RowLengths, RowSample};
+use super::length_bins::{ColumnProfile, RowLengths};
+use super::locality::{Localities, NEIGHBOURS, RowSample};
 use crate::csr::DevicePattern;
 use crate::operand::OperandError;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;

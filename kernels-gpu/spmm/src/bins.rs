@@ -155,4 +155,12 @@ mod tests {
             assert_eq!(next, ends[5]);
         }
     }
+
+    #[test]
+    fn threads_past_the_most_items_have_none() {
+        let most = u32::MAX - BLOCK;
+        let (bins, blocks) = RowBins::new(0, [1, 1, 1, 1, 1, most]);
+        let last = bins.of_block(blocks - 1);
+        assert!(last.first < most && last.item(BLOCK - 1) >= most);
+    }
 }

@@ -67,6 +67,11 @@ impl FeatureRow {
         f64::from(self.features) * f64::from(self.element_bytes)
     }
 
+    /// Lanes of a nonzero in `row_groups` and `row_bins`.
+    pub fn lanes_of_nonzero(self) -> u32 {
+        self.lanes_of_nonzero
+    }
+
     /// The lanes that a sub-warp may have, where A is in `blocks` blocks of columns.
     pub fn lane_counts(self, blocks: u32) -> vector::LaneCounts {
         if blocks > 1 {

@@ -3,7 +3,8 @@
 use super::candidate::FeatureRow;
 use super::*;
 use crate::device::{DeviceProfile, EmulatorOptions};
-use crate::spmm::plan::locality::{ColumnProfile, Localities, RowLengths};
+use crate::spmm::plan::length_bins::{ColumnProfile, RowLengths};
+use crate::spmm::plan::locality::Localities;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 use std::collections::BTreeSet;

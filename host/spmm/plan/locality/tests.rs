@@ -1,8 +1,8 @@
-//! Tests of the statistics of columns and rows.
+//! Tests of the localities and of the variation of rows.
 
 use super::*;
 use crate::csr::DeviceCsr;
-use crate::device::EmulatorOptions;
+use crate::device::{Device, EmulatorOptions};
 use crate::generate;
 use sprs::CsMatI;
 
@@ -151,38 +151,4 @@ fn a_sample_of_the_columns_of_long_rows_gives_their_share() {
     let a = generate::uniform::<f32>(64, 1000, 19_200, 1).unwrap();
     let found = share(&a, None);
     assert!((found - 1000.0 / 19_200.0).abs() < 0.01, "{found}");
-}
-
-#[test]
-fn hot_columns_cover_their_share_of_the_nonzeros() {
-    let device = Device::emulator(EmulatorOptions::default());
-    // Column 3 has 600 nonzeros, columns 10 to 309 one each, the others none.
-    let cols: Vec<u32> = (0..600).map(|_| 3).chain(10..310).collect();
-    let profile = ColumnProfile::measure(&device, 701, &device.upload(&cols).unwrap()).unwrap();
-    assert_eq!(profile.covered(0.0), 0.0);
-    assert_eq!(profile.covered(1.0), 600.0 / 900.0);
-    assert_eq!(profile.covered(151.0), 750.0 / 900.0);
-    assert_eq!(profile.covered(301.0), 1.0);
-    assert_eq!(profile.covered(1e9), 1.0);
-}
-
-#[test]
-fn few_nonzeros_are_in_different_columns_and_many_in_all() {
-    let device = Device::emulator(EmulatorOptions::default());
-    let cols: Vec<u32> = (0..4000).map(|k| k % 1000).collect();
-    let profile = ColumnProfile::measure(&device, 2000, &device.upload(&cols).unwrap()).unwrap();
-    assert!((profile.expected_distinct(10.0) - 10.0).abs() < 0.1);
-    let half = 1000.0 * (1.0 - (-1.0_f64).exp());
-    assert!((profile.expected_distinct(1000.0) - half).abs() < 1e-6);
-    assert!((profile.expected_distinct(1e6) - 1000.0).abs() < 1e-6);
-}
-
-#[test]
-fn a_matrix_without_nonzeros_is_covered_by_any_cache() {
-    let device = Device::emulator(EmulatorOptions::default());
-    for cols in [0, 5] {
-        let empty = device.upload::<u32>(&[]).unwrap();
-        let profile = ColumnProfile::measure(&device, cols, &empty).unwrap();
-        assert_eq!(profile.covered(0.0), 1.0);
-    }
 }

@@ -6,7 +6,7 @@ use crate::spmm::plan::statistics::Statistics;
 use warprow_kernels::spmm::SpmmKernel;
 
 /// Nonzeros of the largest small matrix.
-pub(super) const LARGEST_SMALL: u32 = 1_000_000;
+const LARGEST_SMALL: u32 = 1_000_000;
 
 /// Maximum number of features with which plans consider `row_groups`. With more, on the matrices that the model was
 /// fitted to, it gains 6 % at most, and loses up to 26 %.
@@ -15,27 +15,25 @@ const MAX_FEATURES_OF_GROUPS: u32 = 16;
 /// The same for small matrices.
 const MAX_FEATURES_OF_GROUPS_IF_SMALL: u32 = 32;
 
-/// Whether a kernel is considered for so many features. `row_bins` always is, if the model predicts it at all.
-fn is_considered(kernel: SpmmKernel, a: &Statistics, features: u32) -> bool {
+/// Whether `row_groups` is considered for so many features. `row_bins` always is, if the model predicts it at all.
+fn may_have_groups(a: &Statistics, features: u32) -> bool {
     let most = match a.nonzeros <= LARGEST_SMALL {
         true => MAX_FEATURES_OF_GROUPS_IF_SMALL,
         false => MAX_FEATURES_OF_GROUPS,
     };
-    kernel != SpmmKernel::RowGroups || features <= most
+    features <= most
 }
 
 impl Search {
-    /// Whether a kernel for few features is left by the caller.
+    /// Whether the caller's options leave a kernel for few features.
     fn leaves(&self, kernel: SpmmKernel) -> bool {
         match self.kernel {
             Some(requested) => requested == kernel,
             // The kernel of a plan for any number of features is one for many.
             None => {
-                let features = self.row.features();
-                let is_considered = is_considered(kernel, &self.statistics, features);
-                // A size of tasks is for the kernels on tasks.
+                // A size is for the kernels on tasks.
                 let is_free = !self.asks_for_size || kernel == SpmmKernel::Spmv;
-                is_considered && is_free && !self.asks_for_tasks && self.knows_features
+                is_free && !self.asks_for_tasks && self.knows_features
             }
         }
     }
@@ -53,7 +51,9 @@ impl Search {
 
     /// `row_groups`, with the numbers of lanes that the caller leaves.
     pub(super) fn row_groups(&self) -> impl Iterator<Item = Candidate> {
-        let is_left = self.leaves(SpmmKernel::RowGroups) && self.is_sum;
+        let is_considered =
+            self.kernel.is_some() || may_have_groups(&self.statistics, self.row.features());
+        let is_left = self.leaves(SpmmKernel::RowGroups) && self.is_sum && is_considered;
         let lanes = self.lanes.filter(|_| self.kernel.is_some());
         let group = lanes.map(|lanes| self.row.group(lanes));
         let groups = self.row.row_groups();
@@ -63,11 +63,9 @@ impl Search {
     /// The kernel for few features that is better for a run with a row of X than another candidate; `None` if none is.
     pub fn for_few_features(&self, row: FeatureRow, other: &Candidate) -> Option<SpmmKernel> {
         let seconds = |candidate: &Candidate| self.predict(candidate).seconds;
-        let considered = |candidate: &Candidate| {
-            is_considered(candidate.kernel, &self.statistics, row.features())
-        };
-        let groups = row.row_groups().filter(|_| self.is_sum);
-        let all = groups.chain(row.row_bins()).filter(considered);
+        let may_have_groups = self.is_sum && may_have_groups(&self.statistics, row.features());
+        let groups = row.row_groups().filter(|_| may_have_groups);
+        let all = groups.chain(row.row_bins());
         let best = all.map(|candidate| (seconds(&candidate), candidate.kernel));
         let best = best.min_by(|one, other| one.0.total_cmp(&other.0));
         best.filter(|(least, _)| *least < seconds(other))

@@ -5,7 +5,7 @@ mod few_features;
 use super::*;
 use crate::device::{Device, DeviceProfile, EmulatorOptions};
 use crate::spmm::options::SpmmTuning;
-use crate::spmm::plan::locality::{ColumnProfile, RowLengths};
+use crate::spmm::plan::length_bins::{ColumnProfile, RowLengths};
 use warprow_kernels::spmm::Reduction;
 
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.

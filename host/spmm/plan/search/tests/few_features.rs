@@ -1,7 +1,7 @@
 //! Tests of the choice between the kernels for few features and the others.
 
 use super::*;
-use crate::spmm::plan::locality::RowLengths;
+use crate::spmm::plan::length_bins::RowLengths;
 
 #[test]
 fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
