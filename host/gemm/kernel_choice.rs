@@ -1,12 +1,18 @@
 //! Chooses the kernel of a plan, and checks one that the caller has chosen.
 
-use super::{GemmElement, GemmError, GemmKernel, GemmOptions, GemmProblem};
+use super::{GemmElement, GemmError, GemmKernel, GemmOptions, GemmProblem, problem};
 use crate::device::{Device, Version};
 use ndarray::ArrayView2;
 use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
 
+/// Maximum number of columns of W for which plans take `inner_products`. With more it reads X several times.
+const FEW_COLUMNS: usize = 2;
+
 /// Maximum number of columns of W that fit the narrowest tile.
 const NARROW: usize = 16;
+
+/// Maximum number of columns of W that fit the widest tile.
+const TILE: usize = 128;
 
 /// Minimum number of columns of W for which a tile of 128 columns is at least half full.
 const WIDE: usize = 65;
@@ -14,13 +20,20 @@ const WIDE: usize = 65;
 /// Maximum number of 16-bit elements in a row of X that is copied in small pieces.
 const LONG_ROW: usize = 128;
 
-/// The kernel that a plan runs by default: `shallow` for an X of few columns; else one on tensor cores if they compute
-/// the type exactly enough; else `staged`, for a W in f32 that cannot be split.
+/// The kernel that a plan runs by default: `inner_products` for a W of one or two columns; else `shallow` for an X of few
+/// columns; else one on tensor cores if they compute the type exactly enough; else `staged`, for a W in f32 that cannot
+/// be split.
 pub(super) fn default_kernel<T: GemmElement>(
     device: &Device,
     w: ArrayView2<'_, T>,
     tf32: bool,
 ) -> GemmKernel {
+    // With one column of X, `shallow` is faster.
+    let depth = w.nrows();
+    if w.ncols() <= FEW_COLUMNS && depth > 1 && takes::<T>(GemmKernel::InnerProducts, depth, device)
+    {
+        return GemmKernel::InnerProducts;
+    }
     if w.nrows() <= most_shallow(T::NAME, w.dim()) {
         return GemmKernel::Shallow;
     }
@@ -42,9 +55,12 @@ fn most_shallow(element: &str, (depth, cols): (usize, usize)) -> usize {
     let is_odd = !depth.is_multiple_of(2);
     match element {
         "f32" => 15,
+        // Tiles on tensor cores would read X several times (docs/notes/gemm.md).
+        "f64" if cols > TILE => 10,
         // With few bytes in a row of X and Y, the instructions for a tile of 16 rows on tensor cores take longer than
         // memory does.
         "f64" => 6_usize.saturating_sub(cols),
+        _ if cols > TILE => 13,
         _ if cols <= NARROW / 2 => 16,
         _ if is_odd && cols <= NARROW => 15,
         _ => 8,
@@ -82,7 +98,11 @@ fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKern
     // `warpgroup_halves` has tiles of 128 columns, so it has many surplus columns for a W of 129 to 192 or 257 to 288.
     // `warpgroup_split` then has far fewer, and is taken even if `warpgroup_halves` is exact. Its tiles have 48
     // columns, or 64 for a W of 145 to 192.
-    let is_wide = w.ncols() >= WIDE;
+    // With 49 to 64 columns, one tile of 128 is faster than two of 48 whose W is streamed.
+    let is_wide = match w.ncols() {
+        49..WIDE => streams(GemmKernel::WarpgroupSplit, device, w.dim()),
+        cols => cols >= WIDE,
+    };
     let of_halves = w.ncols().next_multiple_of(128);
     let suits_halves = w.ncols() <= 128 || 4 * w.ncols().next_multiple_of(48) > 3 * of_halves;
     if has_warpgroups
@@ -98,6 +118,13 @@ fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKern
     } else {
         GemmKernel::Staged
     }
+}
+
+/// Whether the kernel streams a W of f32, because shared memory has no room for it.
+fn streams(kernel: GemmKernel, device: &Device, w: (usize, usize)) -> bool {
+    let extents = w.0.try_into().ok().zip(w.1.try_into().ok());
+    let plan = extents.and_then(|w| kernel.plan::<f32>(problem(device, 1, w, None)));
+    plan.is_some_and(|plan| plan.kernel.name().contains("Streamed"))
 }
 
 /// Whether the kernel can multiply an X of `depth` columns on the device.

@@ -84,14 +84,7 @@ impl<T: GemmElement> Gemm<T> {
             .kernel
             .unwrap_or_else(|| default_kernel(device, w, options.tf32));
         check_kernel::<T>(kernel, depth, device, options)?;
-        let problem = GemmProblem {
-            rows: 1,
-            depth,
-            cols,
-            multiprocessors: device.properties().multiprocessors,
-            shared_bytes: device.properties().max_shared_bytes_per_block,
-            instance: options.tuning.instance,
-        };
+        let problem = problem(device, 1, (depth, cols), options.tuning.instance);
         check_instance::<T>(kernel, problem)?;
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
         Ok(Self {
@@ -156,14 +149,12 @@ impl<T: GemmElement> Gemm<T> {
 
     /// The sizes and limits that the launch depends on; `None` if Y has no elements.
     fn problem(&self, rows: u32) -> Option<GemmProblem> {
-        let problem = GemmProblem {
+        let problem = problem(
+            &self.device,
             rows,
-            depth: self.depth,
-            cols: self.cols,
-            multiprocessors: self.device.properties().multiprocessors,
-            shared_bytes: self.device.properties().max_shared_bytes_per_block,
-            instance: self.options.tuning.instance,
-        };
+            (self.depth, self.cols),
+            self.options.tuning.instance,
+        );
         (elements(rows, self.cols) > 0).then_some(problem)
     }
 
@@ -183,9 +174,10 @@ impl<T: GemmElement> Gemm<T> {
     /// are row-major. Either may be a view ([`DenseView`], [`DenseViewMut`]) that starts at a multiple of 16 bytes. The
     /// kernels of the product take these leading dimensions:
     ///
-    /// - x: any; of an even number of 16-bit elements an even one, except by the kernels `shallow` and `fragments`.
+    /// - x: any; of an even number of 16-bit elements an even one, except by the kernels `shallow`, `inner_products` and
+    ///   `fragments`; for `inner_products` of less than 4 GiB.
     /// - y: a multiple of the greatest power of two, up to 16 bytes, that divides the columns of y; any by the kernels
-    ///   `staged`, `shallow` and `fragments`.
+    ///   `staged`, `shallow`, `inner_products` and `fragments`.
     ///
     /// `warpgroup_fragments` and `warpgroup_split` may read up to 16 bytes of a gap between rows of x, and do not use
     /// them: if rows do not start at multiples of 16 bytes, or have an odd number of 16-bit elements. Initialise these
@@ -281,6 +273,23 @@ impl<T: GemmElement> Gemm<T> {
         self.run(&x, rows, &mut y)?;
         let y = Array2::from_shape_vec((rows, self.cols()), y.download()?);
         Ok(y.expect("y has rows * cols elements"))
+    }
+}
+
+/// The sizes of a product by a W of `depth` rows and `cols` columns, and the limits of the device.
+fn problem(
+    device: &Device,
+    rows: u32,
+    (depth, cols): (u32, u32),
+    instance: Option<&'static str>,
+) -> GemmProblem {
+    GemmProblem {
+        rows,
+        depth,
+        cols,
+        multiprocessors: device.properties().multiprocessors,
+        shared_bytes: device.properties().max_shared_bytes_per_block,
+        instance,
     }
 }
 

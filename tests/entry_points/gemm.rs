@@ -20,7 +20,8 @@ const LEAST_TILES: (usize, usize) = (32, 512);
 const ROWS_OF_TWO_TILES: usize = 80;
 
 /// Rows and columns of W: for each tile a product that takes it.
-const SHAPES: [(usize, usize); 13] = [
+const SHAPES: [(usize, usize); 14] = [
+    (33, 1),
     (16, 16),
     (128, 16),
     (8, 5),

@@ -37,11 +37,39 @@ impl<T: Operand> BiasRelu<T> {
         })
     }
 
-    /// The element of Y in column `column` whose sum of products is `sum`: bias, then ReLU, then rounding to `T`.
+    /// The bias of a column; 0 if there is none.
     ///
     /// # Safety
     ///
     /// `column` is a column of Y, and the bias, if there is one, has an element for each column.
+    #[inline(always)]
+    pub unsafe fn bias_at(&self, column: u32) -> T::Sum {
+        if self.has_bias == 0 {
+            return T::Sum::ZERO;
+        }
+        // SAFETY: there is a bias, and it has an element for each column of Y by the contract.
+        unsafe { self.bias.load(column as usize) }.widen()
+    }
+
+    /// The element of Y whose sum of products is `sum` and whose bias is `bias`, [0 if there is none](Self::bias_at):
+    /// bias, then ReLU, then rounding to `T`.
+    #[inline(always)]
+    pub fn finish(&self, sum: T::Sum, bias: T::Sum) -> T {
+        let mut sum = sum;
+        if self.has_bias != 0 {
+            sum += bias;
+        }
+        if self.relu != 0 && sum < T::Sum::ZERO {
+            sum = T::Sum::ZERO;
+        }
+        T::narrow(sum)
+    }
+
+    /// As [`finish`](Self::finish), with the bias of column `column`.
+    ///
+    /// # Safety
+    ///
+    /// That of [`bias_at`](Self::bias_at).
     #[inline(always)]
     pub unsafe fn apply(&self, sum: T::Sum, column: usize) -> T {
         let mut sum = sum;

@@ -179,6 +179,7 @@ kernels! {
     mod product with tile warp_product {
         Staged = staged: f32;
         Shallow = shallow: f32 f64 f16 bf16;
+        InnerProducts = inner_products: f32 f64 f16 bf16;
         Fragments = fragments: f16 bf16;
         WarpFragments = warp_fragments: f32 f64 f16 bf16;
         SplitFragments = split_fragments: f32;

@@ -37,6 +37,8 @@ pub enum Strides {
     Packed,
     /// Any.
     Any,
+    /// Any, if rows of X are less than 4 GiB apart.
+    Below4GiB,
     /// Those that keep what the columns guarantee. If the columns of X are a multiple of 4 bytes, its leading dimension
     /// is one. That of Y is a multiple of the greatest power of two, up to 16 bytes, that divides the columns of Y.
     Aligned,
@@ -49,6 +51,12 @@ impl Strides {
         let bytes = |elements: u32| u64::from(elements) * size as u64;
         match self {
             Self::Any => None,
+            Self::Below4GiB => (bytes(x.stride) > u32::MAX.into()).then(|| {
+                let found = bytes(x.stride);
+                format!(
+                    "wanted is a leading dimension of x of less than 4 GiB, found are {found} bytes"
+                )
+            }),
             Self::Packed if x.is_packed() && y.is_packed() => None,
             Self::Packed => Some("it takes packed matrices only".to_owned()),
             Self::Aligned

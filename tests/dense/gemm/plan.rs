@@ -85,21 +85,43 @@ fn chosen<T: GemmElement>(depth: usize, cols: usize) -> (GemmKernel, &'static st
 }
 
 #[test]
+fn one_or_two_columns_of_w_are_inner_products() {
+    fn one<T: GemmElement>() {
+        for (depth, cols) in [(2, 1), (2, 2), (17, 1), (300, 2), (1023, 1)] {
+            let wanted = GemmKernel::InnerProducts;
+            assert_eq!(chosen::<T>(depth, cols).0, wanted, "{depth} to {cols}");
+        }
+        assert_eq!(chosen::<T>(1, 2).0, GemmKernel::Shallow);
+        assert_ne!(chosen::<T>(300, 3).0, GemmKernel::InnerProducts);
+    }
+    one::<f32>();
+    one::<f64>();
+    one::<f16>();
+}
+
+#[test]
 fn a_product_of_few_columns_is_shallow() {
     let is_shallow = |(kernel, _)| kernel == GemmKernel::Shallow;
     // The columns of W, and up to how many columns X has.
-    for (cols, most) in [(1, 15), (2, 15), (300, 15)] {
+    for (cols, most) in [(3, 15), (300, 15)] {
         assert!(is_shallow(chosen::<f32>(most, cols)), "{cols} columns");
         assert!(!is_shallow(chosen::<f32>(most + 1, cols)), "{cols} columns");
     }
-    for (cols, most) in [(1, 5), (2, 4), (5, 1)] {
+    for (cols, most) in [(3, 3), (5, 1), (129, 10), (300, 10)] {
         assert!(is_shallow(chosen::<f64>(most, cols)), "{cols} columns");
         assert!(!is_shallow(chosen::<f64>(most + 1, cols)), "{cols} columns");
     }
-    for cols in [6, 16, 17, 129] {
+    for cols in [6, 16, 17, 128] {
         assert!(!is_shallow(chosen::<f64>(1, cols)), "{cols} columns");
     }
-    for (cols, most_even, most_odd) in [(8, 16, 15), (9, 8, 15), (16, 8, 15), (17, 8, 7)] {
+    for (cols, most_even, most_odd) in [
+        (8, 16, 15),
+        (9, 8, 15),
+        (16, 8, 15),
+        (17, 8, 7),
+        (128, 8, 7),
+        (129, 12, 13),
+    ] {
         for most in [most_even, most_odd] {
             assert!(is_shallow(chosen::<f16>(most, cols)), "{cols} columns");
             assert!(!is_shallow(chosen::<f16>(most + 2, cols)), "{cols} columns");
@@ -114,17 +136,24 @@ fn a_product_in_f64_takes_the_tiles_with_fewer_surplus_columns_if_w_fits() {
         assert_eq!(kernel, GemmKernel::Sm90Fragments);
         tile
     };
-    for cols in [17, 40, 49, 96, 129, 240, 257] {
+    for cols in [17, 40, 65, 96, 129, 240, 257] {
         assert_eq!(instance(50, cols), "Columns48", "{cols} columns");
+    }
+    for cols in [49, 64, 290, 310] {
+        assert_eq!(instance(50, cols), "Columns64", "{cols} columns");
     }
     for cols in [97, 128, 241, 256, 481] {
         assert_eq!(instance(50, cols), "Columns128", "{cols} columns");
     }
     // Memory takes longer than the surplus products.
-    assert_eq!(instance(30, 60), "Columns128");
-    assert_eq!(instance(31, 60), "Columns48");
+    assert_eq!(instance(35, 70), "Columns128");
+    assert_eq!(instance(36, 70), "Columns48");
+    // W has no room beside 128 columns, or hardly any beside 48.
     assert_eq!(instance(300, 128), "Columns48");
-    assert_eq!(instance(1000, 128), "Columns48Streamed");
+    assert_eq!(instance(400, 128), "Columns64Streamed");
+    assert_eq!(instance(600, 60), "Columns64Streamed");
+    assert_eq!(instance(400, 48), "Columns48");
+    assert_eq!(instance(1000, 40), "Columns48Streamed");
 }
 
 #[test]
@@ -136,6 +165,16 @@ fn a_product_in_f32_takes_tiles_of_48_columns_if_those_of_128_had_many_surplus_c
     for cols in [65, 128, 193, 256, 289] {
         let wanted = (GemmKernel::WarpgroupHalves, "Columns128");
         assert_eq!(chosen::<f32>(40, cols), wanted, "{cols} columns");
+    }
+    // Tiles of 64 columns have no room for a deep W.
+    for (depth, kernel) in [
+        (233, GemmKernel::WarpgroupSplit),
+        (434, GemmKernel::WarpgroupHalves),
+    ] {
+        for cols in [49, 64] {
+            assert_eq!(chosen::<f32>(depth, cols).0, kernel, "{depth} to {cols}");
+        }
+        assert_eq!(chosen::<f32>(depth, 48).0, GemmKernel::WarpgroupSplit);
     }
     for depth in [41, 42, 44] {
         let wanted = (GemmKernel::SplitFragments, "Columns16");

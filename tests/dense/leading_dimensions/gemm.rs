@@ -7,7 +7,17 @@ use warprow::gemm::GemmError;
 use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, bf16, f16, generate};
 
 /// Columns of X and of Y: whole vectors, halves, and odd ones.
-const SHAPES: [(usize, usize); 6] = [(16, 16), (40, 47), (37, 24), (96, 33), (64, 130), (5, 6)];
+const SHAPES: [(usize, usize); 8] = [
+    (16, 16),
+    (40, 47),
+    (37, 24),
+    (96, 33),
+    (64, 130),
+    (5, 6),
+    // One and two columns of W, and rows of X of halves of vectors.
+    (72, 1),
+    (42, 2),
+];
 
 /// Gaps that all kernels take if X has an even number of columns and Y has whole vectors, and others.
 const GAPS: [(usize, usize); 5] = [(0, 8), (16, 0), (2, 2), (1, 3), (6, 5)];
@@ -50,8 +60,8 @@ fn takes(
     (of_x, of_y): (usize, usize),
 ) -> bool {
     let vector = 1 << (n * size).trailing_zeros().min(4);
-    use GemmKernel::{Fragments, Shallow, Staged};
-    let takes_any = matches!(kernel, Staged | Shallow | Fragments);
+    use GemmKernel::{Fragments, InnerProducts, Shallow, Staged};
+    let takes_any = matches!(kernel, Staged | Shallow | InnerProducts | Fragments);
     let starts_in_words = !(k * size).is_multiple_of(4) || ((k + of_x) * size).is_multiple_of(4);
     takes_any || starts_in_words && ((n + of_y) * size).is_multiple_of(vector)
 }

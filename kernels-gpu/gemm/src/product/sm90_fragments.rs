@@ -32,6 +32,11 @@ pub struct Sm90Fragments;
 #[cfg(not(target_arch = "nvptx64"))]
 const LONG_ROW_BYTES: u64 = 1024;
 
+/// Minimum number of columns of X for which a W of 65 columns or more is streamed, in tiles of 64. Tiles of 48 whose W
+/// stays in shared memory leave no room there for a second block.
+#[cfg(not(target_arch = "nvptx64"))]
+const DEEP: u32 = 400;
+
 impl Rung for Sm90Fragments {
     const SUMMARY: &'static str = "as warp_fragments, f64, by the wider multiplication of sm_90";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::WarpFragments);
@@ -51,22 +56,29 @@ impl Multiplies<f64> for Sm90Fragments {
     }
 }
 
-/// The instance for a product. Wide products take tiles of 48 or 128 columns, those that have fewer surplus columns, or
-/// one tile of 128 if memory takes longer than the surplus products. They also take tiles of 48 if shared memory has no
-/// room for 128 columns of W.
+/// The instance for a product. With 49 to 64 columns it is one tile of 64, which streams W if that does not fit. From 65
+/// columns on it is the tile of 48, 64 or 128 columns that has the fewest surplus columns, with three exceptions. If X
+/// has few columns, memory takes longer than the surplus products, and one tile of 128 reads X once. If W does not fit,
+/// tiles have 48 columns. If W is deep, it is streamed in tiles of 64.
 #[cfg(not(target_arch = "nvptx64"))]
 fn chosen(problem: GemmProblem) -> Chosen<f64> {
     fn of<S: WarpTile>() -> Candidate<f64> {
         Candidate::new::<Sm90Products, S>(sm90_fragments::<S>)
     }
+    let padded = |cols: u32, tile: u64| u64::from(cols).next_multiple_of(tile);
     // Long rows are read faster if fewer of them are in flight.
     let has_long_rows = u64::from(problem.depth) * size_of::<f64>() as u64 >= LONG_ROW_BYTES;
     let resident = match problem.cols {
         ..=16 if has_long_rows => vec![of::<Columns16>().with_warps(4)],
         ..=16 => vec![of::<Columns16>()],
         41..=48 => vec![of::<Columns48>(), of::<Columns48Compact>()],
-        cols @ 49..=96 if 2 * problem.depth <= cols => vec![of::<Columns128>()],
-        cols if cols.next_multiple_of(48) < cols.next_multiple_of(128) => vec![of::<Columns48>()],
+        49..=64 => vec![of::<Columns64>()],
+        65.. if problem.depth >= DEEP => vec![],
+        cols @ 65..=96 if 2 * problem.depth <= cols => vec![of::<Columns128>()],
+        cols if padded(cols, 64) < padded(cols, 48).min(padded(cols, 128)) => {
+            vec![of::<Columns64>(), of::<Columns48>()]
+        }
+        cols if padded(cols, 48) < padded(cols, 128) => vec![of::<Columns48>()],
         _ => vec![of::<Columns128>(), of::<Columns48>()],
     };
     let all = [
@@ -74,9 +86,15 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
         of::<Columns48>(),
         of::<Columns48Compact>(),
         of::<Columns48Streamed>(),
+        of::<Columns64>(),
+        of::<Columns64Streamed>(),
         of::<Columns128>(),
     ];
-    choose(problem, resident, of::<Columns48Streamed>(), all)
+    let streamed = match problem.cols {
+        ..=48 => of::<Columns48Streamed>(),
+        _ => of::<Columns64Streamed>(),
+    };
+    choose(problem, resident, streamed, all)
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes tiles of rows in turn.
@@ -88,7 +106,7 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
 #[kernel(
     name = "gemm_sm90_fragments",
     target = sm_90,
-    S = [Columns16, Columns48, Columns48Compact, Columns48Streamed, Columns128]
+    S = [Columns16, Columns48, Columns48Compact, Columns48Streamed, Columns64, Columns64Streamed, Columns128]
 )]
 pub unsafe fn sm90_fragments<S: WarpTile>(
     x: Dense<f64>,

@@ -1,7 +1,7 @@
 //! The product of `shallow` in f64: a thread reads its rows of X from memory and writes its elements of Y there.
 //!
-//! Tiles in f64 take twice the shared memory, so fewer blocks are resident. Through tiles, products in f64 with up to 8
-//! columns of X were 0.50 to 1.08 times as fast as this way (docs/notes/gemm.md).
+//! Tiles in f64 take twice the shared memory, so fewer blocks are resident. With tiles of X and Y in shared memory,
+//! products in f64 with up to 8 columns of X were 0.50 to 1.08 times as fast as with this file (docs/notes/gemm.md).
 
 use super::BLOCK;
 use crate::BiasRelu;
@@ -13,7 +13,7 @@ use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut, Operand, SumOf};
 
 /// Maximum number of columns of a tile.
-const TILE: u32 = 256;
+const MOST_COLUMNS: u32 = 256;
 
 /// Rows of a thread.
 const ROWS: usize = 4;
@@ -37,15 +37,23 @@ const fn columns_of_thread(columns: u32) -> (u32, u32) {
     (each, columns.div_ceil(each))
 }
 
+/// The columns of every tile but the last one, which may have fewer.
+#[inline(always)]
+const fn tile(cols: u32) -> u32 {
+    let tiles = cols.div_ceil(MOST_COLUMNS);
+    // Without columns there is no tile; the condition spares the panic path of a division by zero.
+    cols.div_ceil(if tiles == 0 { 1 } else { tiles })
+}
+
 /// The grid has tiles of columns along x, and along y blocks that share the rows.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(super) fn launch<T: Operand>(problem: GemmProblem) -> LaunchConfig {
-    let tile = problem.cols.min(TILE);
+    let tile = tile(problem.cols);
     let (_, across) = columns_of_thread(tile);
     let rows = BLOCK / across.max(1) * ROWS as u32;
     let most = (problem.multiprocessors.max(1)).saturating_mul(BLOCKS_PER_MULTIPROCESSOR);
     let blocks = (problem.rows.div_ceil(rows)).min(most).clamp(1, MAX_GRID_Y);
-    let config = LaunchConfig::new((problem.cols.div_ceil(TILE), blocks), BLOCK);
+    let config = LaunchConfig::new((problem.cols.div_ceil(tile), blocks), BLOCK);
     config.shared_bytes(problem.depth * tile * size_of::<T::Sum>() as u32)
 }
 
@@ -62,8 +70,9 @@ pub(super) unsafe fn multiply<T: Operand>(
     epilogue: BiasRelu<T>,
 ) {
     let weights = shared::dynamic_shared_mem::<SumOf<T>>();
-    let first_column = thread::block_idx_x() * TILE;
-    let columns = (w.cols - first_column.min(w.cols)).min(TILE);
+    let tile = tile(w.cols);
+    let first_column = thread::block_idx_x() * tile;
+    let columns = (w.cols - first_column.min(w.cols)).min(tile);
     let thread = thread::thread_idx_x();
     // SAFETY: the columns are columns of W and Y, and `k` is below the depth. The launch has shared memory for the
     // tile; the barrier comes before it is read.

@@ -81,6 +81,8 @@ warp_tiles! {
     Rows32Columns48Streamed = TileShape::new(2, 6, 128, 3, 2).streamed();
     /// Up to 64 columns.
     Columns64 = TileShape::new(1, 8, 128, 4, 2);
+    /// 64 columns of a W that is streamed.
+    Columns64Streamed = TileShape::new(1, 8, 128, 4, 2).streamed();
     /// 128 columns.
     Columns128 = TileShape::new(1, 16, 128, 4, 1);
     /// 128 columns of 16-bit elements, rows of X at any multiple of 2 bytes.
