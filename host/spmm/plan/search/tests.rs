@@ -72,6 +72,19 @@ fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
     }
 }
 
+#[test]
+fn a_plan_that_has_not_counted_how_frequent_columns_are_takes_one_block_unless_asked_for_more() {
+    let counted = even(1_000_000, 60, Localities::NONE);
+    let assumed = Statistics {
+        are_assumed: true,
+        ..counted.clone()
+    };
+    assert_eq!(chosen(counted, features(64)), (SpmmKernel::Vector, 8, 4));
+    assert_eq!(chosen(assumed.clone(), features(64)).2, 1);
+    let tuning = SpmmTuning::new().column_blocks(2);
+    assert_eq!(chosen(assumed, features(64).tuning(tuning)).2, 2);
+}
+
 /// Rows of at least 100 nonzeros, or of 50 if rows are even.
 #[test]
 fn in_step_is_chosen_by_prediction_for_rows_of_100_or_of_50_if_even() {
