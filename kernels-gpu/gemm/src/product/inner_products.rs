@@ -41,7 +41,8 @@ const BLOCKS_PER_MULTIPROCESSOR: u32 = 16;
 pub struct InnerProducts;
 
 impl Rung for InnerProducts {
-    const SUMMARY: &'static str = "few columns of W: a group of lanes computes the inner products of a row of X";
+    const SUMMARY: &'static str =
+        "few columns of W: a group of lanes computes the inner products of a row of X";
     const PARENT: Option<GemmKernel> = Some(GemmKernel::Staged);
     const STRIDES: Strides = Strides::Below4GiB;
 
@@ -152,7 +153,13 @@ pub unsafe fn inner_products<T: Operand, const COLUMNS: usize>(
 ///
 /// That of [`inner_products`]; the columns of X are a multiple of `WIDTH`.
 #[inline(always)]
-unsafe fn rows<T: Operand, const COLUMNS: usize, const WIDTH: usize, const ROWS: usize, const STEPS: usize>(
+unsafe fn rows<
+    T: Operand,
+    const COLUMNS: usize,
+    const WIDTH: usize,
+    const ROWS: usize,
+    const STEPS: usize,
+>(
     x: &Dense<T>,
     w: &Dense<T>,
     y: &DenseMut<T>,
