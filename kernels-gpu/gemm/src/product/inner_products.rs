@@ -91,19 +91,23 @@ const fn pitch<T>(depth: u32) -> u32 {
     depth.next_multiple_of(16 / size_of::<T>() as u32)
 }
 
-/// The lanes of a group for rows of so many vectors: the greatest power of two that gives each lane at least two. If
-/// instructions are the limit, half as many where more than half of the lanes would be idle in the last step.
+/// The logarithm of the lanes of a group for rows of so many vectors. They are the greatest power of two that gives each
+/// lane at least two. If instructions are the limit, they are half as many where more than half of the lanes would be
+/// idle in the last step.
 #[inline(always)]
-fn lanes_of_row(vectors: u32, is_issue_bound: bool) -> u32 {
-    let mut lanes = WARP_SIZE;
-    while lanes > 1 && vectors < 2 * lanes {
-        lanes /= 2;
+fn log_lanes(vectors: u32, is_issue_bound: bool) -> u32 {
+    let mut log = WARP_SIZE.ilog2();
+    while log > 0 && vectors >> log < 2 {
+        log -= 1;
     }
-    let idle = vectors.next_multiple_of(lanes) - vectors;
-    if is_issue_bound && idle > lanes / 2 {
-        lanes /= 2;
+    let lanes = 1 << log;
+    let in_last_step = vectors & (lanes - 1);
+    let is_nearly_empty = in_last_step > 0 && 2 * in_last_step < lanes;
+    if is_issue_bound && is_nearly_empty {
+        log - 1
+    } else {
+        log
     }
-    lanes
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a group of lanes computes several rows and `COLUMNS` columns.
@@ -119,9 +123,9 @@ fn lanes_of_row(vectors: u32, is_issue_bound: bool) -> u32 {
     T = [f32], COLUMNS = [1], registers = 72;
     T = [f32], COLUMNS = [2], registers = 96;
     T = [f16, bf16], COLUMNS = [1], registers = 96;
-    T = [f16, bf16], COLUMNS = [2], registers = 80;
-    T = [f64], COLUMNS = [1], registers = 56;
-    T = [f64], COLUMNS = [2], registers = 72
+    T = [f16, bf16], COLUMNS = [2], registers = 104;
+    T = [f64], COLUMNS = [1], registers = 64;
+    T = [f64], COLUMNS = [2], registers = 80
 )]
 pub unsafe fn inner_products<T: Operand, const COLUMNS: usize>(
     x: Dense<T>,
@@ -167,10 +171,12 @@ unsafe fn rows<
 ) {
     // Single elements need as many instructions as vectors. With f32 and f64 and one column of W, memory is the limit.
     let is_issue_bound = WIDTH == 1 && (COLUMNS > 1 || size_of::<T>() == 2);
-    let lanes = lanes_of_row(x.cols / WIDTH as u32, is_issue_bound);
-    let groups = WARP_SIZE / lanes;
+    // Shifts, since a division by a number of lanes leaves a panic path.
+    let log_lanes = log_lanes(x.cols / WIDTH as u32, is_issue_bound);
+    let lanes = 1 << log_lanes;
+    let groups = WARP_SIZE >> log_lanes;
     let thread = thread::thread_idx_x();
-    let (group, lane) = (thread % WARP_SIZE / lanes, thread % lanes);
+    let (group, lane) = (thread % WARP_SIZE >> log_lanes, thread & (lanes - 1));
     let first_column = thread::block_idx_x() * COLUMNS as u32;
     let pitch = pitch::<T>(x.cols) as usize;
     // A column past the last one is computed as the last one, and not written.
