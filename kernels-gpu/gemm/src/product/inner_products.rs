@@ -176,7 +176,7 @@ unsafe fn rows<
     let lanes = 1 << log_lanes;
     let groups = WARP_SIZE >> log_lanes;
     let thread = thread::thread_idx_x();
-    let (group, lane) = (thread % WARP_SIZE >> log_lanes, thread & (lanes - 1));
+    let (group, lane) = ((thread % WARP_SIZE) >> log_lanes, thread & (lanes - 1));
     let first_column = thread::block_idx_x() * COLUMNS as u32;
     let pitch = pitch::<T>(x.cols) as usize;
     // A column past the last one is computed as the last one, and not written.
