@@ -20,21 +20,21 @@ const WIDE: usize = 65;
 /// Maximum number of 16-bit elements in a row of X that is copied in small pieces.
 const LONG_ROW: usize = 128;
 
-/// The kernel that a plan runs by default: `inner_products` for a W of one or two columns; else `shallow` for an X of few
-/// columns; else one on tensor cores if they compute the type exactly enough; else `staged`, for a W in f32 that cannot
-/// be split.
+/// The kernel that a plan runs by default: `inner_products` for a W of one or two columns; else `shallow` for an X of
+/// few columns; else one on tensor cores if they compute the type exactly enough; else `staged`, for a W in f32 that
+/// cannot be split.
 pub(super) fn default_kernel<T: GemmElement>(
     device: &Device,
     w: ArrayView2<'_, T>,
     tf32: bool,
 ) -> GemmKernel {
+    let (depth, cols) = w.dim();
     // With one column of X, `shallow` is faster.
-    let depth = w.nrows();
-    if w.ncols() <= FEW_COLUMNS && depth > 1 && takes::<T>(GemmKernel::InnerProducts, depth, device)
-    {
+    let suits_inner_products = cols <= FEW_COLUMNS && depth > 1;
+    if suits_inner_products && takes::<T>(GemmKernel::InnerProducts, depth, device) {
         return GemmKernel::InnerProducts;
     }
-    if w.nrows() <= most_shallow(T::NAME, w.dim()) {
+    if depth <= most_shallow(T::NAME, (depth, cols)) {
         return GemmKernel::Shallow;
     }
     match T::NAME {
@@ -97,8 +97,8 @@ fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKern
     let has_warpgroups = w.ncols() > NARROW && runs_on(GemmKernel::WarpgroupSplit, device);
     // `warpgroup_halves` has tiles of 128 columns, so it has many surplus columns for a W of 129 to 192 or 257 to 288.
     // `warpgroup_split` then has far fewer, and is taken even if `warpgroup_halves` is exact. Its tiles have 48
-    // columns, or 64 for a W of 145 to 192.
-    // With 49 to 64 columns, one tile of 128 is faster than two of 48 whose W is streamed.
+    // columns, or 64 for a W of 145 to 192. With 49 to 64 columns, one tile of 128 is faster than two of 48 whose W is
+    // streamed.
     let is_wide = match w.ncols() {
         49..WIDE => streams(GemmKernel::WarpgroupSplit, device, w.dim()),
         cols => cols >= WIDE,

@@ -59,10 +59,7 @@ impl<T: Operand> BiasRelu<T> {
         if self.has_bias != 0 {
             sum += bias;
         }
-        if self.relu != 0 && sum < T::Sum::ZERO {
-            sum = T::Sum::ZERO;
-        }
-        T::narrow(sum)
+        self.activate(sum)
     }
 
     /// As [`finish`](Self::finish), with the bias of column `column`.
@@ -77,6 +74,13 @@ impl<T: Operand> BiasRelu<T> {
             // SAFETY: there is a bias, and it has an element for each column of Y by the contract.
             sum += unsafe { self.bias.load(column) }.widen();
         }
+        self.activate(sum)
+    }
+
+    /// ReLU, then rounding to `T`.
+    #[inline(always)]
+    fn activate(&self, sum: T::Sum) -> T {
+        let mut sum = sum;
         if self.relu != 0 && sum < T::Sum::ZERO {
             sum = T::Sum::ZERO;
         }

@@ -143,9 +143,11 @@ impl Ptxas {
         let mut inputs = Vec::new();
         for (number, text) in modules.into_iter().enumerate() {
             let input = scratch.join(format!("{call}-{number}.ptx"));
-            std::fs::write(&input, text).map_err(|source| PtxasError::Io {
-                path: input.clone(),
-                source,
+            std::fs::write(&input, with_own_shared_names(text, number)).map_err(|source| {
+                PtxasError::Io {
+                    path: input.clone(),
+                    source,
+                }
             })?;
             inputs.push(input);
         }
@@ -191,6 +193,20 @@ fn run<'a>(
     ))
 }
 
+/// The module with names of its static shared memory that end with its number. The assembler counts memory of the same
+/// name in several modules of a call for one kernel alone.
+fn with_own_shared_names(text: &str, number: usize) -> String {
+    let declared = |line: &str| {
+        let declaration = line.trim_start().strip_prefix(".shared ")?;
+        let (name, _) = declaration.rsplit(' ').next()?.split_once('[')?;
+        Some(name.to_owned())
+    };
+    let names: Vec<String> = text.lines().filter_map(declared).collect();
+    names.iter().fold(text.to_owned(), |text, name| {
+        text.replace(name, &format!("{name}_of_{number}"))
+    })
+}
+
 /// Reads what `ptxas -v` writes: for each kernel a line with its name, one with its stack, one with its registers.
 fn resources(messages: &str) -> Vec<KernelResources> {
     let mut kernels: Vec<KernelResources> = Vec::new();
@@ -231,6 +247,18 @@ fn number_before(line: &str, what: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn static_shared_memory_has_a_name_of_its_own_in_each_module_and_dynamic_memory_does_not() {
+        let text = "\
+.extern .shared .align 16 .b8 dynamic_shared_memory[];
+\t.shared .align 16 .b8 shared_0[4096];
+mov.u32 %r13, shared_0;
+mov.u32 %r14, dynamic_shared_memory;
+";
+        let wanted = text.replace("shared_0", "shared_0_of_7");
+        assert_eq!(with_own_shared_names(text, 7), wanted);
+    }
 
     #[test]
     fn registers_and_spills_are_those_of_the_kernel_and_not_of_what_it_calls() {

@@ -5,6 +5,7 @@ use warprow::device::Device;
 use warprow::gemm::GemmError;
 use warprow::operand::OperandError;
 use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, f16, generate};
+use warprow_kernels::gemm::RowStride;
 
 #[test]
 fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
@@ -97,6 +98,19 @@ fn one_or_two_columns_of_w_are_inner_products() {
     one::<f32>();
     one::<f64>();
     one::<f16>();
+}
+
+#[test]
+fn inner_products_refuse_rows_of_x_that_are_4_gib_apart() {
+    let refusal = |depth| GemmKernel::InnerProducts.refusal::<f32>(depth);
+    assert_eq!(refusal((1 << 30) - 1), None);
+    assert!(refusal(1 << 30).is_some_and(|reason| reason.contains("4 GiB")));
+    let strides = GemmKernel::InnerProducts.strides();
+    let rows = |stride| RowStride { cols: 2, stride };
+    let refusal = |stride| strides.refusal(8, rows(stride), rows(u32::MAX));
+    assert_eq!(refusal((1 << 29) - 1), None);
+    let reason = refusal(1 << 29).unwrap();
+    assert!(reason.contains("found are 4294967296 bytes"), "{reason}");
 }
 
 #[test]
