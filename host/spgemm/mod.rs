@@ -291,7 +291,9 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         )?;
         rows("merged", lists, numeric::MERGE..numeric::END, "rows")?;
         write!(f, " {} empty rows", lists.count(numeric::EMPTY))?;
-        if let Some(map) = self.numeric.product_map.known() {
+        if let Some(map) = self.numeric.product_map.known()
+            && map.bytes() > 0
+        {
             write!(f, "; {} bytes of product map cached", map.bytes())?;
         }
         Ok(())

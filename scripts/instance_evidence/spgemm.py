@@ -36,7 +36,9 @@ REASONS = {
     "spgemm_ordered_chunks_f32": "deterministic products: no other kernel adds long rows in a fixed order",
     "spgemm_count_nonzeros_*": "products without zeros",
     "spgemm_keep_nonzeros_*": "products without zeros",
-    # Steps of the product map, without which `mapped_chunks` cannot run.
+    # Steps of the product map, without which `mapped_chunks` and `mapped_entries` cannot run.
+    "spgemm_count_products": "a step of the product map, which `mapped_entries` reads",
+    "spgemm_place_products": "a step of the product map, which `mapped_entries` reads",
     "spgemm_count_segments": "a step of the product map, which `mapped_chunks` reads",
     "spgemm_write_segments": "a step of the product map, which `mapped_chunks` reads",
     "spgemm_rank_by_bitmap": "a step of the product map, which `mapped_chunks` reads",

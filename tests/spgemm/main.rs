@@ -9,6 +9,7 @@ mod merged;
 mod merged_by_default;
 mod phases;
 mod products;
+mod reuse;
 mod runs;
 mod schedules;
 

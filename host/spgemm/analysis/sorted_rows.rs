@@ -11,15 +11,16 @@ use warprow_kernels::spgemm::symbolic::sort_rows;
 use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, RowList};
 
 /// The rows of one launch.
-struct SortedLaunch {
-    items: RowList,
+pub struct SortedLaunch {
+    /// The rows.
+    pub items: RowList,
     /// The index of their size in [`SORTED_PRODUCTS`].
     size: usize,
 }
 
 impl SortedLaunch {
     /// Products that a row has at most.
-    fn products(&self) -> u32 {
+    pub fn products(&self) -> u32 {
         SORTED_PRODUCTS[self.size]
     }
 }
@@ -36,7 +37,7 @@ impl RowLists {
     ///
     /// Rows of small bins are sorted with those of the next size, as long as that adds no more than
     /// [`BinLimits::joined_products`] products to a launch.
-    fn sorted(&self, first: u32, bin_limits: &BinLimits) -> Vec<SortedLaunch> {
+    pub fn sorted(&self, first: u32, bin_limits: &BinLimits) -> Vec<SortedLaunch> {
         let mut launches = Vec::new();
         let mut joined = 0..0;
         for size in 0..SORTED_BINS {

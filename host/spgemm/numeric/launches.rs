@@ -6,17 +6,18 @@ use crate::spgemm::analysis::merged_rows::{MergedProducts, MergedRows};
 use crate::spgemm::analysis::row_lists::RowLists;
 use crate::spgemm::analysis::sorted_rows::SortedRows;
 use crate::spgemm::options::SpgemmElement;
-use crate::spgemm::reuse::DeviceProductMap;
+use crate::spgemm::reuse::{ChunkMap, EntryMap};
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::{Global, GlobalMut};
+use std::cmp::Reverse;
 use std::ops::Range;
 use warprow_kernels::spgemm::numeric::{
     chunks, copy, interval_rows, neighbour_rows, ordered_chunks, search_rows, spread_rows,
     window_rows,
 };
-use warprow_kernels::spgemm::products::bins::numeric as bin;
-use warprow_kernels::spgemm::reuse::mapped_chunks;
+use warprow_kernels::spgemm::products::bins::{SEARCHED_ENTRIES, numeric as bin};
+use warprow_kernels::spgemm::reuse::{mapped_chunks, mapped_entries};
 use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, OutputPattern, RowList};
 
 /// The launches of one run: the lists of rows, and the arguments that most kernels have in common.
@@ -59,7 +60,7 @@ impl<T: SpgemmElement> Launches<'_, T> {
 
     /// Whether the kernel of ranked chunks takes short rows too: they are few, it is launched anyway, and their
     /// bitmaps fit.
-    pub fn ranks_short_rows(&self) -> bool {
+    fn ranks_short_rows(&self) -> bool {
         self.lists.count_of(bin::SEARCH_ROWS..bin::RANK_CHUNKS) < self.bin_limits.few_rows
             && self.lists.count_of(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS) > 0
             && self.operands.b.cols.div_ceil(32) < self.bin_limits.rank_words_of(1024)
@@ -79,8 +80,17 @@ impl<T: SpgemmElement> Launches<'_, T> {
         }
     }
 
+    /// Launches the kernels for the chunks of the other long rows, and for rows of some hundred entries.
+    pub fn longer_rows(&self) -> Result<(), OperandError> {
+        self.chunks()?;
+        if self.ranks_short_rows() {
+            return Ok(());
+        }
+        self.search_rows()
+    }
+
     /// Launches the kernels for the chunks of the other long rows.
-    pub fn chunks(&self) -> Result<(), OperandError> {
+    fn chunks(&self) -> Result<(), OperandError> {
         let chunk = self.bin_limits.chunk_entries;
         for (size, capacity) in self.chunk_sizes() {
             let ranked = match size {
@@ -120,32 +130,74 @@ impl<T: SpgemmElement> Launches<'_, T> {
         Ok(())
     }
 
-    /// Launches the kernels that read the product map, for the same chunks.
-    pub fn mapped_chunks(&self, map: &DeviceProductMap) -> Result<(), OperandError> {
+    /// Launches the kernel that reads the product map, for the same chunks and the rows of
+    /// [`search_rows`](Self::search_rows).
+    pub fn mapped_chunks(&self, map: &ChunkMap) -> Result<(), OperandError> {
         let chunk = self.bin_limits.chunk_entries;
         let Factors { a, b, .. } = self.factors;
-        for (size, capacity) in self.chunk_sizes() {
-            for bin in [bin::RANK_CHUNKS + size, bin::SEARCH_CHUNKS + size] {
-                // SAFETY: the bin has chunks of up to `capacity` entries, and the map is that of their products.
-                unsafe {
-                    self.launch_bins(
-                        one(bin),
-                        mapped_chunks::mapped_chunks::<T>,
-                        |count| mapped_chunks::launch::<T>(count, capacity),
-                        |items| {
-                            let map = map.argument(items.first);
-                            (items, map, chunk, self.c, a, b, self.values)
-                        },
-                    )?;
-                }
+        for (bins, capacity) in self.mapped_sizes() {
+            // SAFETY: the bins have rows or chunks of up to `capacity` entries, and the map is that of their products.
+            unsafe {
+                self.launch_bins(
+                    bins,
+                    mapped_chunks::mapped_chunks::<T>,
+                    |count| mapped_chunks::launch::<T>(count, capacity),
+                    |items| {
+                        let map = map.argument(items.first);
+                        (items, map, chunk, self.c, a, b, self.values)
+                    },
+                )?;
             }
         }
         Ok(())
     }
 
+    /// Launches the kernel that reads the product map, for the rows of [`sorted_rows`](Self::sorted_rows).
+    pub fn mapped_entries(&self, map: &EntryMap) -> Result<(), OperandError> {
+        let entries = self.entries as u32;
+        let config = mapped_entries::launch(entries);
+        let Factors { a, b, .. } = self.factors;
+        let arguments = (entries, map.argument(), a, b, self.values);
+        // SAFETY: the map is that of this product, which has so many entries, fewer than 2^32.
+        unsafe {
+            (self.fork).launch(&mapped_entries::mapped_entries::<T>(), config, arguments)?;
+        }
+        Ok(())
+    }
+
+    /// The bins of the product map whose items are launched together, with the greatest number of entries. Bins of few
+    /// items are launched with those of the next size. The largest sizes come first.
+    fn mapped_sizes(&self) -> Vec<(Range<u32>, u32)> {
+        let chunks = |first: u32| {
+            let sizes = self.chunk_sizes().rev();
+            sizes.map(move |(size, capacity)| (first + size, capacity))
+        };
+        let rows = self.row_sizes().rev();
+        let ranked: Vec<_> = rows.chain(chunks(bin::RANK_CHUNKS)).collect();
+        let searched = chunks(bin::SEARCH_CHUNKS).collect();
+        let mut launches = Vec::new();
+        for sizes in [ranked, searched] {
+            let mut joined: Option<(Range<u32>, u32)> = None;
+            for (bin, capacity) in sizes {
+                if self.lists.count(bin) == 0 {
+                    continue;
+                }
+                let bins = joined.map_or(bin, |(bins, _)| bins.start)..bin + 1;
+                let is_enough = self.lists.count_of(bins.clone()) >= self.bin_limits.few_rows;
+                joined = Some((bins, capacity));
+                if is_enough {
+                    launches.extend(joined.take());
+                }
+            }
+            launches.extend(joined);
+        }
+        launches.sort_by_key(|&(_, capacity)| Reverse(capacity));
+        launches
+    }
+
     /// The sizes of chunks as an index and a maximum number of entries. The greatest come first, since they take
     /// longest.
-    fn chunk_sizes(&self) -> impl Iterator<Item = (u32, u32)> + use<T> {
+    fn chunk_sizes(&self) -> impl DoubleEndedIterator<Item = (u32, u32)> + use<T> {
         let chunk = self.bin_limits.chunk_entries;
         let sizes = 0..bin::SEARCH_CHUNKS - bin::RANK_CHUNKS;
         sizes
@@ -153,14 +205,20 @@ impl<T: SpgemmElement> Launches<'_, T> {
             .map(move |size| (size, (1024 << size).min(chunk)))
     }
 
+    /// The bins of rows of some hundred entries, with the greatest number of these. The largest come first.
+    fn row_sizes(&self) -> impl DoubleEndedIterator<Item = (u32, u32)> + use<T> {
+        (bin::SEARCH_ROWS..bin::RANK_CHUNKS)
+            .zip(SEARCHED_ENTRIES)
+            .rev()
+    }
+
     /// Launches the kernels that search the row of C, for rows of some hundred entries.
-    pub fn search_rows(&self) -> Result<(), OperandError> {
-        for size in (0..bin::RANK_CHUNKS - bin::SEARCH_ROWS).rev() {
-            let capacity = 64 << size;
+    fn search_rows(&self) -> Result<(), OperandError> {
+        for (bin, capacity) in self.row_sizes() {
             // SAFETY: the bin has rows of up to `capacity` entries.
             unsafe {
                 self.launch_bins(
-                    one(bin::SEARCH_ROWS + size),
+                    one(bin),
                     search_rows::search_rows::<T>,
                     |count| search_rows::launch::<T>(count, capacity),
                     |items| {
@@ -180,8 +238,22 @@ impl<T: SpgemmElement> Launches<'_, T> {
         Ok(())
     }
 
-    /// Launches the kernels for all other rows: ordered chunks, rows of few columns, and rows of few products.
-    pub fn short_rows(&self) -> Result<(), OperandError> {
+    /// Launches the kernels for rows whose products are sorted.
+    pub fn sorted_rows(&self) -> Result<(), OperandError> {
+        let sorted = SortedRows {
+            operands: self.operands,
+            work: self.work,
+            starts: self.c.row_ptr,
+            columns: self.c.col_idx,
+            entries: GlobalMut::from_address(0),
+        };
+        let (fork, lists, limits) = (self.fork, self.lists, self.bin_limits);
+        // SAFETY: the lists are of this product's rows, whose entries go where C has them; their number is known.
+        unsafe { sorted.launch_products(fork, lists, bin::SORT, limits, self.factors, self.values) }
+    }
+
+    /// Launches the kernels for all other rows: ordered chunks, rows of few columns, merged rows and copies.
+    pub fn other_rows(&self) -> Result<(), OperandError> {
         let with_work = |items| {
             (
                 self.operands,
@@ -254,18 +326,9 @@ impl<T: SpgemmElement> Launches<'_, T> {
             values: self.values,
             mean_entries: (self.entries / self.operands.a.rows.max(1) as usize) as u32,
         };
-        let sorted = SortedRows {
-            operands: self.operands,
-            work: self.work,
-            starts: self.c.row_ptr,
-            columns: self.c.col_idx,
-            entries: GlobalMut::from_address(0),
-        };
-        let (fork, lists, limits) = (self.fork, self.lists, self.bin_limits);
         // SAFETY: the lists are of this product's rows, whose entries go where C has them; their number is known.
         unsafe {
-            merged.launch(fork, lists, bin::MERGE, limits)?;
-            sorted.launch_products(fork, lists, bin::SORT, limits, self.factors, self.values)?;
+            merged.launch(self.fork, self.lists, bin::MERGE, self.bin_limits)?;
             // The bin has rows of one nonzero of A.
             self.launch_bins(
                 one(bin::COPY),

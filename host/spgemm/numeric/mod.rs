@@ -9,7 +9,7 @@ use crate::operand::OperandError;
 use crate::spgemm::analysis::row_lists::RowLists;
 use crate::spgemm::options::SpgemmElement;
 use crate::spgemm::products::pairs::Pairs;
-use crate::spgemm::reuse::{LongRows, ProductMapCache};
+use crate::spgemm::reuse::{MappedProduct, ProductMapCache};
 use launches::Launches;
 use std::sync::{Mutex, PoisonError};
 use warprow_kernels::spgemm::numeric::spread_rows;
@@ -21,9 +21,10 @@ use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, OutputPattern
 pub struct Numeric {
     pub lists: RowLists,
     bin_limits: BinLimits,
-    /// Room for pairs of the columns and values of B. A run locks it while it launches its kernels.
-    pairs: Option<Mutex<Pairs>>,
-    /// The product map of the long rows.
+    /// Room for pairs of the columns and values of B, until there is a map of the sorted rows. A run locks it while it
+    /// launches its kernels.
+    pairs: Mutex<Option<Pairs>>,
+    /// The product map.
     pub product_map: ProductMapCache,
 }
 
@@ -33,7 +34,7 @@ impl Numeric {
         Self {
             lists,
             bin_limits,
-            pairs: None,
+            pairs: Mutex::new(None),
             product_map: ProductMapCache::none(),
         }
     }
@@ -48,7 +49,7 @@ impl Numeric {
     ) -> Result<Self, OperandError> {
         let pairs = Pairs::worth_it::<T>(b, lists.sorted_products(bin::SORT))?;
         Ok(Self {
-            pairs: pairs.map(Mutex::new),
+            pairs: Mutex::new(pairs),
             product_map,
             ..Self::new(lists, bin_limits)
         })
@@ -67,11 +68,21 @@ impl Numeric {
         let device = values.device().clone();
         device.refuse_during_progress("a run")?;
         self.clear(operands, c, values.reborrow())?;
+        let product = MappedProduct {
+            operands,
+            lists: &self.lists,
+            bin_limits: self.bin_limits,
+            c,
+            entries: values.len(),
+        };
+        let map = self.product_map.find(&device, product)?;
         let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
         // The lock is held until all kernels are launched: those of the next run come after them on the device.
-        let mut pairs =
-            (self.pairs.as_ref()).map(|pairs| pairs.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(pairs) = &mut pairs {
+        let mut pairs = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
+        if map.entries.is_some() {
+            *pairs = None;
+        }
+        if let Some(pairs) = &mut *pairs {
             factors.pairs = if device.is_recording() {
                 // The recording keeps room of its own: when it is launched, another run may be between its launches.
                 Pairs::new(b)?.fill(b, b_values)?
@@ -79,24 +90,18 @@ impl Numeric {
                 pairs.fill(b, b_values)?
             };
         }
-        let long_rows = LongRows {
-            operands,
-            lists: &self.lists,
-            bin_limits: self.bin_limits,
-            c,
-        };
-        let product_map = self.product_map.find(&device, long_rows)?;
         let fork = device.fork();
         let launches = self.launches(&fork, operands, work, c, factors, values);
         launches.spread_rows()?;
-        match &product_map {
+        match &map.chunks {
             Some(map) => launches.mapped_chunks(map)?,
-            None => launches.chunks()?,
+            None => launches.longer_rows()?,
         }
-        if product_map.is_some() || !launches.ranks_short_rows() {
-            launches.search_rows()?;
+        match &map.entries {
+            Some(map) => launches.mapped_entries(map)?,
+            None => launches.sorted_rows()?,
         }
-        launches.short_rows()?;
+        launches.other_rows()?;
         fork.join()?;
         Ok(())
     }
@@ -133,11 +138,9 @@ impl Numeric {
     ) -> Result<(), OperandError> {
         let launches = self.launches(fork, operands, work, c, factors, values);
         launches.spread_rows()?;
-        launches.chunks()?;
-        if !launches.ranks_short_rows() {
-            launches.search_rows()?;
-        }
-        launches.short_rows()
+        launches.longer_rows()?;
+        launches.sorted_rows()?;
+        launches.other_rows()
     }
 
     fn launches<'a, T: SpgemmElement>(

@@ -17,7 +17,7 @@
 //! | [`products`] | the ground, and [`bins`](products::bins): which kernel takes which row. Read it next |
 //! | [`analysis`] | the work of each row, its bin, the list of each bin's rows |
 //! | [`symbolic`], [`numeric`] | a kernel per bin, with [`hash_rows`](symbolic::hash_rows) the simplest |
-//! | [`reuse`] | a map of the products of long rows, for later runs of the numeric phase |
+//! | [`reuse`] | maps of the products, for later runs of the numeric phase |
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
@@ -31,7 +31,6 @@ pub mod symbolic;
 
 pub use analysis::bin_limits::BinLimits;
 pub use products::operands::{CsrPattern, Factors, OperandPatterns, OutputPattern, RowList};
-pub use reuse::product_map::ProductMap;
 
 /// What a plan runs by default, in one line. It is the rung after the [ladder](mod@ladder).
 pub const SUMMARY: &str =

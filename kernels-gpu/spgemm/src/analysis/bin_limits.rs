@@ -7,8 +7,8 @@
 
 use crate::numeric::chunks::{search_bytes, staging_bytes};
 use crate::products::bins::{
-    MAX_SORTED_PRODUCTS, MERGED_NONZEROS, RowWork, SORTED_PRODUCTS, SPARSE_BITMAP_PRODUCTS,
-    numeric, symbolic,
+    MAX_SEARCHED_ENTRIES, MAX_SORTED_PRODUCTS, MERGED_NONZEROS, RowWork, SEARCHED_ENTRIES,
+    SORTED_PRODUCTS, SPARSE_BITMAP_PRODUCTS, numeric, symbolic,
 };
 use crate::symbolic::sort_rows::MAX_SPAN;
 
@@ -27,6 +27,9 @@ const MAX_MERGED_NONZEROS: u32 = MERGED_NONZEROS[MERGED_NONZEROS.len() - 1];
 /// Default of [`BinLimits::few_rows`]: about a row per multiprocessor of an H200, so the other
 /// kernel takes them all at once.
 const FEW_ROWS: u32 = 128;
+
+/// Numeric: rows of one nonzero of A are sorted up to this many products, and copied from there on.
+const MAX_SORTED_COPY: u32 = 64;
 
 /// The limits between bins. The defaults are tuned for an NVIDIA H200.
 #[repr(C)]
@@ -123,7 +126,7 @@ impl BinLimits {
             window_span: 2048,
             window_row_length: 8,
             min_neighbour_warps: 1024,
-            search_row_entries: 512,
+            search_row_entries: MAX_SEARCHED_ENTRIES,
             search_row_products: 1024,
             spread_products: 4,
             chunk_entries: chunk,
@@ -271,6 +274,10 @@ impl BinLimits {
             return (EMPTY, 1);
         }
         if nonzeros == 1 {
+            // A copy takes a warp, a sorted row some lanes.
+            if products <= MAX_SORTED_COPY && Self::sorts(self.numeric_sort_products, row) {
+                return (SORT + doublings(products, SORTED_PRODUCTS[0]), 1);
+            }
             return (COPY, entries.div_ceil(crate::numeric::copy::CHUNK));
         }
         if self.merges(row) {
@@ -300,7 +307,7 @@ impl BinLimits {
             );
         }
         if entries <= self.search_row_entries && few {
-            return (SEARCH_ROWS + doublings(entries, 64), 1);
+            return (SEARCH_ROWS + doublings(entries, SEARCHED_ENTRIES[0]), 1);
         }
         // At least 1 anyway; `max` spares the panic path of a division by zero.
         let chunks = entries.div_ceil(self.chunk_entries.max(1));

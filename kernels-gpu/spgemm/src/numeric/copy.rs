@@ -73,7 +73,7 @@ pub unsafe fn copy_products<T: Real>(
         let end_of_chunk = first + (end - start - first).min(CHUNK);
         let mut p = first + lane;
         while p < end_of_chunk {
-            let value = factor * factors.b.load((start + p) as usize);
+            let value = factor.mul_add(factors.b.load((start + p) as usize), T::ZERO);
             values.store((to + p) as usize, value);
             if c.writes_columns() {
                 c.write_column(to + p, operands.b.col_idx.load((start + p) as usize));
@@ -173,7 +173,7 @@ pub unsafe fn copy_rows<T: Real>(
                 } else {
                     (staged.columns, staged.values)
                 };
-                let value = factor * from_values.load(from as usize);
+                let value = factor.mul_add(from_values.load(from as usize), T::ZERO);
                 (to, columns.load(from as usize), value)
             });
             unroll!(u in 0..4 {

@@ -39,6 +39,12 @@ pub const MERGED_NONZEROS: [u32; 2] = [8, 16];
 /// The number of bins of merged rows in a phase.
 pub const MERGED_BINS: u32 = MERGED_NONZEROS.len() as u32;
 
+/// Numeric: rows of at most this many entries can be searched by a warp.
+pub const SEARCHED_ENTRIES: [u32; 4] = [64, 128, 256, 512];
+
+/// The largest of these sizes.
+pub const MAX_SEARCHED_ENTRIES: u32 = SEARCHED_ENTRIES[SEARCHED_ENTRIES.len() - 1];
+
 /// Maximum number of bins of a phase: kernels count them in arrays of this length.
 pub const BINS: u32 = 64;
 
@@ -127,11 +133,11 @@ pub mod symbolic {
 /// | bin | rows | kernel |
 /// |---|---|---|
 /// | `MERGE` | rows that the symbolic phase merges | `merge_products` |
-/// | `COPY` | one nonzero of A | `copy_products` |
+/// | `COPY` | one nonzero of A, more than 64 products | `copy_products` |
 /// | `NEIGHBOURS` | rows of A and B are runs, s <= 64, at least 8 products per nonzero of A | `neighbour_rows` |
 /// | `INTERVALS` | rows of B are runs, s <= 128, else as before | `interval_rows` |
 /// | `WINDOW` | s <= 2048, p <= 1024, at least 8 products per nonzero of A | `window_rows` |
-/// | `SORT` | p <= 256 | `sort_products` |
+/// | `SORT` | p <= 256, or one nonzero of A | `sort_products` |
 /// | `ORDERED_CHUNKS` | every other row of a deterministic product | `ordered_chunks` |
 /// | `SEARCH_ROWS` | e <= 512, p <= 1024 | `search_rows` |
 /// | `SPREAD` | several chunks, at most 4 products per nonzero of A and chunk | `spread_rows` |
@@ -150,7 +156,7 @@ pub mod numeric {
     pub const SEARCH_ROWS: u32 = SORT + super::SORTED_BINS;
     /// Chunks of at most 1024, 2048, 4096, 8192 entries; a bitmap gives the rank of a product's
     /// column.
-    pub const RANK_CHUNKS: u32 = SEARCH_ROWS + 4;
+    pub const RANK_CHUNKS: u32 = SEARCH_ROWS + super::SEARCHED_ENTRIES.len() as u32;
     /// Chunks of the same sizes; a binary search gives the rank.
     pub const SEARCH_CHUNKS: u32 = RANK_CHUNKS + 4;
     /// Parts of rows: the products of a row are spread over the device.

@@ -1,30 +1,27 @@
-//! The destinations in a [product map](crate::reuse::product_map): the rank of each product's
+//! The destinations in a [chunk map](crate::reuse::chunk_map): the rank of each product's
 //! column in its chunk, by a bitmap or by binary search as in [`chunks`](crate::numeric::chunks). A
 //! product costs its column, its part of the map, and 2 bytes written.
 
 use crate::numeric::chunks::{Chunk, ColumnRanks};
 use crate::products::operands::{OperandPatterns, OutputPattern, RowList};
 use crate::products::search;
-use crate::reuse::product_map::{LANE_PRODUCTS, ProductMap, TILE};
+use crate::reuse::chunk_map::{ChunkMap, LANE_PRODUCTS, MAX_THREADS, TILE, threads_of_map};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{self, WARP_SIZE};
 
-/// Threads in a block.
-const BLOCK: u32 = 512;
-
 /// The launch of [`rank_by_bitmap`] for this many chunks with bitmaps of `words` words.
 pub fn launch_by_bitmap(chunks: u32, words: u32) -> LaunchConfig {
-    LaunchConfig::new(chunks, BLOCK).shared_bytes(6 * words)
+    LaunchConfig::new(chunks, MAX_THREADS).shared_bytes(6 * words)
 }
 
 /// The launch of [`rank_by_search`] for this many chunks of at most `capacity` entries.
 pub fn launch_by_search(chunks: u32, capacity: u32) -> LaunchConfig {
-    LaunchConfig::new(chunks, BLOCK).shared_bytes(4 * capacity)
+    LaunchConfig::new(chunks, threads_of_map(capacity)).shared_bytes(4 * capacity)
 }
 
 /// Writes the rank of each product of the listed chunks, by a bitmap. A block takes a chunk, a warp
-/// every 16th of its tiles.
+/// one tile, then another.
 ///
 /// # Safety
 ///
@@ -36,7 +33,7 @@ pub unsafe fn rank_by_bitmap(
     items: RowList,
     chunk_entries: u32,
     c: OutputPattern,
-    map: ProductMap,
+    map: ChunkMap,
     to: GlobalMut<u16>,
 ) {
     // SAFETY: there is a block per item. The block synchronises between writes and reads of the
@@ -66,7 +63,7 @@ pub unsafe fn rank_by_search(
     capacity: u32,
     chunk_entries: u32,
     c: OutputPattern,
-    map: ProductMap,
+    map: ChunkMap,
     to: GlobalMut<u16>,
 ) {
     let columns = shared::dynamic_shared_mem::<u32>();
@@ -82,7 +79,7 @@ pub unsafe fn rank_by_search(
                 u32::MAX
             };
             columns.store(i as usize, column);
-            i += BLOCK;
+            i += thread::block_dim_x();
         }
         thread::sync_threads();
         write_ranks(&operands, &map, to, |column| {
@@ -99,7 +96,7 @@ pub unsafe fn rank_by_search(
 #[inline(always)]
 unsafe fn write_ranks(
     operands: &OperandPatterns,
-    map: &ProductMap,
+    map: &ChunkMap,
     to: GlobalMut<u16>,
     rank_of: impl Fn(u32) -> usize,
 ) {
@@ -125,7 +122,7 @@ unsafe fn write_ranks(
                 column => rank_of(column) as u16,
             });
             to.store4((tile as usize) * TILE as usize + 4 * lane as usize, found);
-            tile += BLOCK / WARP_SIZE;
+            tile += thread::block_dim_x() / WARP_SIZE;
         }
     }
 }

@@ -1,26 +1,24 @@
-//! The sources in a [product map](crate::reuse::product_map): the segments of each chunk.
+//! The sources in a [chunk map](crate::reuse::chunk_map): the segments of each chunk.
 //! [`count_segments`] counts them, a scan gives each chunk its place, and [`write_segments`] writes
 //! them.
 
 use crate::numeric::chunks::Chunk;
 use crate::products::balanced_products::segment_of;
 use crate::products::operands::{OperandPatterns, OutputPattern, RowList};
-use crate::reuse::product_map::{ProductMap, TILE};
+use crate::reuse::chunk_map::{ChunkMap, MAX_THREADS, TILE, threads_of_map};
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{self, FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::primitives::scan::scan_in_block;
 
-/// Threads in a block.
-const BLOCK: u32 = 512;
-
-/// The launch of [`count_segments`] and [`write_segments`] for this many chunks.
-pub fn launch(chunks: u32) -> LaunchConfig {
-    LaunchConfig::new(chunks, BLOCK)
+/// The launch of [`count_segments`] and [`write_segments`] for this many chunks of at most
+/// `capacity` entries.
+pub fn launch(chunks: u32, capacity: u32) -> LaunchConfig {
+    LaunchConfig::new(chunks, threads_of_map(capacity))
 }
 
 /// The numbers of products, tiles and segments of each listed chunk. A block takes a chunk, a
-/// thread every 512th nonzero of A. A nonzero costs the extents of a row of B and two binary
+/// thread one nonzero of A, then another. A nonzero costs the extents of a row of B and two binary
 /// searches in it.
 ///
 /// # Safety
@@ -55,7 +53,7 @@ pub unsafe fn count_segments(
             let (_, len) = segment_of(&operands, chunk.window, k);
             count += u32::from(len > 0);
             all += len;
-            k += BLOCK;
+            k += thread::block_dim_x();
         }
         let (count, all) = (
             warp::reduce_add(FULL_MASK, count),
@@ -90,7 +88,7 @@ pub unsafe fn write_segments(
     items: RowList,
     chunk_entries: u32,
     c: OutputPattern,
-    map: ProductMap,
+    map: ChunkMap,
     first_segments: Global<u32>,
     segment_starts: GlobalMut<u32>,
     segments_before: GlobalMut<u32>,
@@ -135,10 +133,10 @@ pub unsafe fn write_segments(
                 }
             }
             done += all;
-            first += BLOCK;
+            first += thread::block_dim_x();
             thread::sync_threads();
         }
     }
 }
 
-const _: () = assert!(BLOCK == 16 * WARP_SIZE);
+const _: () = assert!(MAX_THREADS == 16 * WARP_SIZE);

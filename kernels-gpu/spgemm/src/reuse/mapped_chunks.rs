@@ -1,4 +1,4 @@
-//! Numeric, for long rows whose [product map](crate::reuse::product_map) exists: chunks of some
+//! Numeric, for long rows whose [chunk map](crate::reuse::chunk_map) exists: chunks of some
 //! thousand entries, a block each.
 //!
 //! As in [`chunks`](crate::numeric::chunks), a block adds up the products of its chunk in shared
@@ -7,7 +7,7 @@
 //! one bit, and an atomic addition in shared memory.
 
 use crate::products::operands::{OutputPattern, RowList};
-use crate::reuse::product_map::{LANE_PRODUCTS, ProductMap};
+use crate::reuse::chunk_map::{ChunkMap, LANE_PRODUCTS};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -15,7 +15,7 @@ use cuda_std::warp::WARP_SIZE;
 /// The launch for this many chunks of at most `capacity` entries. A small chunk has few tiles, and
 /// gets a small block.
 pub fn launch<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
-    let block = (capacity / 8).clamp(128, 512);
+    let block = (capacity / 8).clamp(128.min(capacity / 2), 512);
     LaunchConfig::new(chunks, block).shared_bytes(capacity * size_of::<T>() as u32)
 }
 
@@ -24,13 +24,13 @@ pub fn launch<T: Real>(chunks: u32, capacity: u32) -> LaunchConfig {
 ///
 /// # Safety
 ///
-/// `map` is the product map of the listed chunks. `a` and `b` are the values of the operands; `c`
+/// `map` is the map of the listed chunks. `a` and `b` are the values of the operands; `c`
 /// is the pattern of their product (see [`OutputPattern`]), and `values` has room for its entries.
 /// No chunk has more entries than the launch is for, which is [`launch`]'s.
 #[kernel(name = "spgemm_mapped_chunks", T = [f32, f64])]
 pub unsafe fn mapped_chunks<T: Real>(
     items: RowList,
-    map: ProductMap,
+    map: ChunkMap,
     chunk_entries: u32,
     c: OutputPattern,
     a: Global<T>,

@@ -1,14 +1,19 @@
-//! Reusing a structure: a map of the products of long rows, made once and read by every further run
-//! of the numeric phase.
+//! Reusing a structure: maps of the products, made once and read by every further run of the numeric
+//! phase. The entry map is for rows that are sorted without it, the chunk map for rows that are
+//! searched or cut into chunks. The product map is both of them.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`product_map`] | the map: for each product its source in A and B, and its destination in C |
+//! | [`chunk_map`] | the chunk map: for each product its source in A and B, and its destination in C |
 //! | [`map_segments`] | makes the sources |
 //! | [`map_ranks`] | makes the destinations |
-//! | [`mapped_chunks`] | computes values from the map |
+//! | [`mapped_chunks`] | computes values from it |
+//! | [`entry_map`] | the entry map: for each entry of C its products |
+//! | [`mapped_entries`] | computes values from it |
 
+pub mod chunk_map;
+pub mod entry_map;
 pub mod map_ranks;
 pub mod map_segments;
 pub mod mapped_chunks;
-pub mod product_map;
+pub mod mapped_entries;

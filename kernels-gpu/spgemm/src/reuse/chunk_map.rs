@@ -1,4 +1,4 @@
-//! The product map: for each product of a chunk of C, which nonzeros of A and B it multiplies, and
+//! The chunk map: for each product of a chunk of C, which nonzeros of A and B it multiplies, and
 //! to which entry it is added.
 //!
 //! The patterns of A and B decide both. Each nonzero of A whose row of B has columns in the chunk
@@ -17,6 +17,7 @@
 //! columns, no searches, no bitmap, and no barriers between products. Making the map takes a third
 //! of a run without it.
 
+use crate::products::bins::MAX_SEARCHED_ENTRIES;
 use cuda_std::prelude::*;
 use cuda_std::warp::{self, WARP_SIZE};
 
@@ -26,10 +27,22 @@ pub(crate) const LANE_PRODUCTS: usize = 4;
 /// Products of a tile.
 pub const TILE: u32 = WARP_SIZE * LANE_PRODUCTS as u32;
 
+/// Threads of a block that makes the map of a chunk, at most.
+pub(crate) const MAX_THREADS: u32 = 512;
+
+/// Threads of a block that makes the map of a chunk of at most `capacity` entries.
+pub(crate) const fn threads_of_map(capacity: u32) -> u32 {
+    if capacity <= MAX_SEARCHED_ENTRIES {
+        64
+    } else {
+        MAX_THREADS
+    }
+}
+
 /// The products of the chunks of a product of matrices, one chunk after the other.
 #[repr(C)]
 #[derive(Clone, Copy, KernelParam)]
-pub struct ProductMap {
+pub struct ChunkMap {
     /// The first tile of each chunk, and behind them the number of tiles.
     pub tile_starts: Global<u32>,
     /// The number of products of each chunk.
@@ -58,7 +71,7 @@ pub(crate) struct ChunkProducts {
     pub count: u32,
 }
 
-impl ProductMap {
+impl ChunkMap {
     /// The products of a chunk.
     ///
     /// # Safety

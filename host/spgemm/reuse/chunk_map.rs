@@ -1,0 +1,178 @@
+//! The part of the product map for rows that are not sorted, by chunks of these rows: some 2.3 bytes per product.
+
+use super::MappedProduct;
+use crate::device::{Device, DeviceBuffer};
+use crate::operand::OperandError;
+use crate::primitives::scan::exclusive_scan;
+use warprow_kernels::spgemm::products::bins::{
+    MAX_SEARCHED_ENTRIES, SEARCHED_ENTRIES, numeric as bin,
+};
+use warprow_kernels::spgemm::reuse::chunk_map::{self, TILE};
+use warprow_kernels::spgemm::reuse::{map_ranks, map_segments};
+
+/// The products of the chunks of these rows.
+#[derive(Debug)]
+pub struct ChunkMap {
+    /// The first chunk in the lists.
+    first: u32,
+    tile_starts: DeviceBuffer<u32>,
+    products: DeviceBuffer<u32>,
+    segment_starts: DeviceBuffer<u32>,
+    segments_before: DeviceBuffer<u32>,
+    segments: DeviceBuffer<u32>,
+    ranks: DeviceBuffer<u16>,
+}
+
+impl ChunkMap {
+    /// Makes the map, if there are such rows, and the map takes at most `most` bytes. It waits for the device.
+    pub fn make(
+        device: &Device,
+        product: MappedProduct<'_>,
+        most: u64,
+    ) -> Result<Option<Self>, OperandError> {
+        let MappedProduct {
+            operands,
+            lists,
+            bin_limits,
+            c,
+            ..
+        } = product;
+        let Some(items) = lists.items(bin::SEARCH_ROWS..bin::SPREAD) else {
+            return Ok(None);
+        };
+        let chunks = items.count as usize;
+        let mut found = Self {
+            first: items.first,
+            tile_starts: device.zeros(chunks + 1)?,
+            products: device.uninitialized(chunks)?,
+            segment_starts: device.uninitialized(0)?,
+            segments_before: device.uninitialized(0)?,
+            segments: device.uninitialized(0)?,
+            ranks: device.uninitialized(0)?,
+        };
+        let mut first_segments = device.zeros::<u32>(chunks + 1)?;
+        let chunk_entries = bin_limits.chunk_entries;
+        let launches = [
+            (bin::SEARCH_ROWS..bin::RANK_CHUNKS, MAX_SEARCHED_ENTRIES),
+            (bin::RANK_CHUNKS..bin::SPREAD, chunk_entries),
+        ];
+        let launches =
+            launches.map(|(bins, capacity)| lists.items(bins).map(|items| (items, capacity)));
+        for (items, capacity) in launches.into_iter().flatten() {
+            let at = (items.first - found.first) as usize;
+            let config = map_segments::launch(items.count, capacity);
+            let arguments = (
+                operands,
+                items,
+                chunk_entries,
+                c,
+                found.products.mutable().offset(at),
+                found.tile_starts.mutable().offset(at),
+                first_segments.mutable().offset(at),
+            );
+            // SAFETY: the lists have chunks of the rows of this product, and the three buffers have a number for each
+            // chunk.
+            unsafe { device.launch(&map_segments::count_segments(), config, arguments)? };
+        }
+        let totals = (|| {
+            let tiles = exclusive_scan(device, &mut found.tile_starts)?;
+            Ok((tiles, exclusive_scan(device, &mut first_segments)?))
+        })();
+        let (tiles, segments) = match totals {
+            Ok(totals) => totals,
+            Err(OperandError::TooLarge { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // A bit for each product (whether a segment begins there), the segment before the tile, and ranks of two bytes.
+        let tile_bytes = u64::from(TILE) / 8 + 4 + 2 * u64::from(TILE);
+        if tiles * tile_bytes + 8 * segments > most {
+            return Ok(None);
+        }
+        let tiles = tiles as usize;
+        found.segment_starts = device.zeros(tiles * (TILE / 32) as usize)?;
+        found.segments_before = device.uninitialized(tiles)?;
+        found.segments = device.uninitialized(2 * segments as usize)?;
+        found.ranks = device.uninitialized(tiles * TILE as usize)?;
+        for (items, capacity) in launches.into_iter().flatten() {
+            let at = (items.first - found.first) as usize;
+            let config = map_segments::launch(items.count, capacity);
+            let arguments = (
+                operands,
+                items,
+                chunk_entries,
+                c,
+                found.argument(items.first),
+                first_segments.read_only().offset(at),
+                found.segment_starts.mutable(),
+                found.segments_before.mutable(),
+                found.segments.mutable(),
+            );
+            // SAFETY: as for `count_segments`, which has counted the segments and tiles; the buffers have room for so
+            // many.
+            unsafe { device.launch(&map_segments::write_segments(), config, arguments)? };
+        }
+        found.rank(device, product)?;
+        Ok(Some(found))
+    }
+
+    /// Launches the kernels that find the ranks.
+    fn rank(&mut self, device: &Device, product: MappedProduct<'_>) -> Result<(), OperandError> {
+        let MappedProduct {
+            operands,
+            lists,
+            bin_limits,
+            c,
+            ..
+        } = product;
+        let chunk_entries = bin_limits.chunk_entries;
+        if let Some(items) = lists.items(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS) {
+            let words = operands.b.cols.div_ceil(32).min(bin_limits.rank_words);
+            let config = map_ranks::launch_by_bitmap(items.count, words);
+            let (map, to) = (self.argument(items.first), self.ranks.mutable());
+            let arguments = (operands, items, chunk_entries, c, map, to);
+            // SAFETY: `BinLimits::numeric_bin` puts only chunks into these bins that span at most `words` words of
+            // columns. `write_segments` has written their segments.
+            unsafe { device.launch(&map_ranks::rank_by_bitmap(), config, arguments)? };
+        }
+        let rows = (bin::SEARCH_ROWS..bin::RANK_CHUNKS).zip(SEARCHED_ENTRIES);
+        let searched = rows.map(|(bin, capacity)| (bin..bin + 1, capacity));
+        let searched = searched.chain([(bin::SEARCH_CHUNKS..bin::SPREAD, chunk_entries)]);
+        for (bins, capacity) in searched {
+            if let Some(items) = lists.items(bins) {
+                let config = map_ranks::launch_by_search(items.count, capacity);
+                let (map, to) = (self.argument(items.first), self.ranks.mutable());
+                let arguments = (operands, items, capacity, chunk_entries, c, map, to);
+                // SAFETY: the bins have rows or chunks of at most `capacity` entries, and `write_segments` has written
+                // their segments.
+                unsafe { device.launch(&map_ranks::rank_by_search(), config, arguments)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// The map for the items of a launch; `first` is the number of the first item in the lists.
+    pub fn argument(&self, first: u32) -> chunk_map::ChunkMap {
+        let chunk = (first - self.first) as usize;
+        chunk_map::ChunkMap {
+            tile_starts: self.tile_starts.read_only().offset(chunk),
+            products: self.products.read_only().offset(chunk),
+            segment_starts: self.segment_starts.read_only(),
+            segments_before: self.segments_before.read_only(),
+            segments: self.segments.read_only(),
+            ranks: self.ranks.read_only(),
+        }
+    }
+
+    /// Bytes of device memory.
+    pub fn bytes(&self) -> u64 {
+        let words = [
+            &self.tile_starts,
+            &self.products,
+            &self.segment_starts,
+            &self.segments_before,
+            &self.segments,
+        ];
+        let words: usize = words.iter().map(|words| words.len()).sum();
+        4 * words as u64 + 2 * self.ranks.len() as u64
+    }
+}
