@@ -11,6 +11,7 @@ pub mod lanes;
 pub mod network;
 pub mod operands;
 pub mod ordered_products;
+pub mod peers;
 pub mod row_products;
 pub mod search;
 pub mod window;

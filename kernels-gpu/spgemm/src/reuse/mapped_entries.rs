@@ -8,7 +8,7 @@
 use crate::reuse::entry_map::EntryMap;
 use core::array;
 use cuda_std::prelude::*;
-use cuda_std::warp::{self, WARP_SIZE};
+use cuda_std::warp::{self, FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::unroll;
 
 /// Threads in a block.
@@ -21,14 +21,18 @@ const ENTRIES: usize = 4;
 /// Products of an entry whose loads are in flight together.
 const TOGETHER: usize = 2;
 
+/// Products of an entry that a lane adds up; the warp loads those that remain.
+const OF_LANE: u32 = 8;
+
 /// The launch for this many entries.
 pub fn launch(entries: u32) -> LaunchConfig {
     LaunchConfig::new(entries.div_ceil(BLOCK * ENTRIES as u32), BLOCK)
 }
 
 /// The values of all entries that have products in the map; the others keep theirs. A warp takes
-/// 128 neighbouring entries, a lane every 32nd of them. An entry is added up in the order of its
-/// products.
+/// 128 neighbouring entries, a lane every 32nd of them. An entry of more than 8 products would keep
+/// its lane waiting, so the warp loads 32 of the others at a time. An entry is added up in the order
+/// of its products.
 ///
 /// # Safety
 ///
@@ -60,7 +64,7 @@ pub unsafe fn mapped_entries<T: Real>(
         let most = bounds
             .iter()
             .fold(0, |most, [start, end]| most.max(end - start));
-        while done < most {
+        while done < most.min(OF_LANE) {
             // Whether the entry has this product, and its number in the map.
             let product = |u: usize, v: usize| {
                 let [start, end] = bounds[u];
@@ -91,6 +95,18 @@ pub unsafe fn mapped_entries<T: Real>(
         }
         unroll!(u in 0..4 {
             let [start, end] = bounds[u];
+            let mut long = warp::ballot(FULL_MASK, end - start > OF_LANE);
+            while long != 0 {
+                let owner = long.trailing_zeros();
+                let of_owner = |number: u32| warp::shfl_idx(FULL_MASK, number, owner, WARP_SIZE);
+                let rest = [of_owner(start) + OF_LANE, of_owner(end)];
+                let sum = warp::shfl_idx(FULL_MASK, sums[u], owner, WARP_SIZE);
+                let sum = add_in_order(&map, [a, b], rest, sum);
+                if warp::lane_id() == owner {
+                    sums[u] = sum;
+                }
+                long &= long - 1;
+            }
             if start < end {
                 values.store(first + u * WARP_SIZE as usize, sums[u]);
             }
@@ -98,4 +114,38 @@ pub unsafe fn mapped_entries<T: Real>(
     }
 }
 
-const _: () = assert!(ENTRIES == 4 && TOGETHER == 2);
+/// The sum of `sum` and the products from the first to before the second position, in their order.
+/// The lanes load a product each, and all of them add up all products.
+///
+/// # Safety
+///
+/// The products are some of the map, and `a` and `b` the values of the operands. All lanes of the
+/// warp call it with the same arguments.
+#[inline(always)]
+unsafe fn add_in_order<T: Real>(
+    map: &EntryMap,
+    [a, b]: [Global<T>; 2],
+    [mut first, end]: [u32; 2],
+    mut sum: T,
+) -> T {
+    while first < end {
+        let at = first + warp::lane_id();
+        let mut factors = [T::ZERO; 2];
+        if at < end {
+            // SAFETY: `at` is below `end`, so it is one of the products.
+            factors = unsafe {
+                let [k, j] = map.products.load2(2 * at as usize);
+                [a.load(k as usize), b.load(j as usize)]
+            };
+        }
+        let count = (end - first).min(WARP_SIZE);
+        for lane in 0..count {
+            let [a, b] = factors.map(|factor| warp::shfl_idx(FULL_MASK, factor, lane, WARP_SIZE));
+            sum = a.mul_add(b, sum);
+        }
+        first += count;
+    }
+    sum
+}
+
+const _: () = assert!(ENTRIES == 4 && TOGETHER == 2 && OF_LANE.is_multiple_of(TOGETHER as u32));
