@@ -144,7 +144,6 @@ impl Options {
                 "search_row_entries" => &mut bin_limits.search_row_entries,
                 "search_row_products" => &mut bin_limits.search_row_products,
                 "spread_products" => &mut bin_limits.spread_products,
-                "spread_visits" => &mut bin_limits.spread_visits,
                 "chunk_entries" => &mut bin_limits.chunk_entries,
                 "rank_words" => &mut bin_limits.rank_words,
                 _ => bail!("no limit `{name}`"),

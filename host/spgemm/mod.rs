@@ -35,10 +35,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use symbolic::{Phase, SymbolicProduct};
 
-/// Rows of C whose chunks and nonzeros of A have a product below this are computed in chunks from the product map, and
-/// not spread. To make the map, an H200 looks at so many pairs of a chunk and a nonzero in less than a millisecond.
-const MAX_MAPPED_VISITS: u32 = 1 << 22;
-
 /// A product whose structure is known: the symbolic phase makes it, and the numeric phase runs on it.
 ///
 /// `Display` says how many rows each kernel takes, and after the first run how much memory that has cached.
@@ -98,10 +94,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         options: SpgemmOptions,
     ) -> Result<Self, OperandError> {
         check_operands(a, b)?;
-        let mut bin_limits = options.bin_limits::<T>(&a.device, a.rows);
-        if !options.tuning.low_memory && options.tuning.bin_limits.is_none() {
-            bin_limits.spread_visits = MAX_MAPPED_VISITS;
-        }
+        let bin_limits = options.bin_limits::<T>(&a.device, a.rows);
         let mut phase = Phase::begin(a, b, bin_limits)?;
         let narrowed = phase.narrowed_columns()?;
         let b = narrowed.as_ref().map_or(b, |narrowed| &narrowed.b);

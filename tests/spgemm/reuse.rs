@@ -158,29 +158,3 @@ fn the_map_of_short_rows_is_left_out_if_it_does_not_fit_or_its_products_are_few(
         assert!(bytes < 4 * spgemm.entries() as u64, "{spgemm}");
     }
 }
-
-#[test]
-fn rows_that_a_product_without_a_map_spreads_are_chunks_of_one_with_a_map() {
-    // A row of 9,000 nonzeros, each with a product in each of two columns, of which one is shared.
-    let mut rows = vec![vec![5_u32]; 9000];
-    rows[0] = (0..9000).collect();
-    let b: Vec<Vec<u32>> = (0..9000_u32).map(|k| vec![2, 3 + k]).collect();
-    let (a, b) = (whole(&rows, 9000), whole(&b, 9003));
-    let wanted = warprow::reference::spgemm(a.view(), b.view());
-    for device in devices() {
-        let there = |matrix: &CsrMatrix<f32>| DeviceCsr::upload(&device, matrix.view()).unwrap();
-        let (a, b) = (there(&a), there(&b));
-        for (low_memory, kernel) in [(true, " spread "), (false, " chunks,")] {
-            let options = SpgemmOptions::new().map_tuning(|tuning| tuning.low_memory(low_memory));
-            let spgemm = Spgemm::<f32>::symbolic(a.pattern(), b.pattern(), options).unwrap();
-            let text = spgemm.to_string();
-            assert!(text.contains(kernel), "{text}");
-            assert_eq!(text.contains(" spread "), low_memory, "{text}");
-            for _ in 0..2 {
-                let c = spgemm.numeric(a.values(), b.values()).unwrap();
-                let c = c.download().unwrap().map(|&value| f64::from(value));
-                assert!(c == wanted, "{text}");
-            }
-        }
-    }
-}

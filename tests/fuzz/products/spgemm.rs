@@ -40,7 +40,6 @@ fn bin_limits(random: &mut Random, device: &Device, element_bytes: u32) -> BinLi
         &mut limits.search_row_entries,
         &mut limits.search_row_products,
         &mut limits.spread_products,
-        &mut limits.spread_visits,
         &mut limits.rank_words,
     ] {
         if random.once_in(2) {

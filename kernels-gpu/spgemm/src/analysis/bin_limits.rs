@@ -82,9 +82,6 @@ pub struct BinLimits {
     /// Numeric: the products of a row of several chunks are spread over the device if there are at
     /// most this many per nonzero of A and chunk.
     pub spread_products: u32,
-    /// Numeric: they are spread only if the nonzeros of A times the chunks are at least this many. With
-    /// a product map, only the first run looks at all nonzeros for each chunk.
-    pub spread_visits: u32,
     /// Numeric: entries of a chunk of a longer row, a power of two from 1024 to 8192.
     pub chunk_entries: u32,
     /// Numeric: maximum words of the bitmap of a chunk of `chunk_entries` entries. A smaller chunk
@@ -132,7 +129,6 @@ impl BinLimits {
             search_row_entries: MAX_SEARCHED_ENTRIES,
             search_row_products: 1024,
             spread_products: 4,
-            spread_visits: 0,
             chunk_entries: chunk,
             rank_words: if rank_words < RANK_WORDS {
                 rank_words
@@ -317,7 +313,6 @@ impl BinLimits {
         let chunks = entries.div_ceil(self.chunk_entries.max(1));
         let visits = u64::from(chunks) * u64::from(nonzeros);
         if chunks > 1
-            && visits >= u64::from(self.spread_visits)
             && u64::from(products) <= u64::from(self.spread_products).saturating_mul(visits)
         {
             return (

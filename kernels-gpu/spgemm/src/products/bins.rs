@@ -140,7 +140,7 @@ pub mod symbolic {
 /// | `SORT` | p <= 256, or one nonzero of A | `sort_products` |
 /// | `ORDERED_CHUNKS` | every other row of a deterministic product | `ordered_chunks` |
 /// | `SEARCH_ROWS` | e <= 512, p <= 1024 | `search_rows` |
-/// | `SPREAD` | several chunks, at most 4 products per nonzero of A and chunk (without a map) | `spread_rows` |
+/// | `SPREAD` | several chunks, at most 4 products per nonzero of A and chunk | `spread_rows` |
 /// | `RANK_CHUNKS` | s / 32 < 1.25 times the chunk's room for entries | `rank_chunks` |
 /// | `SEARCH_CHUNKS` | the others | `search_chunks` |
 pub mod numeric {

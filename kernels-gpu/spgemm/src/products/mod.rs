@@ -11,7 +11,6 @@ pub mod lanes;
 pub mod network;
 pub mod operands;
 pub mod ordered_products;
-pub mod peers;
 pub mod row_products;
 pub mod search;
 pub mod window;

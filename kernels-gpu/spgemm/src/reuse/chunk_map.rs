@@ -13,9 +13,6 @@
 //!                                  segment   0 0 0 1 2 2 2 2
 //! ```
 //!
-//! A tile is *crowded* if at least eight products of 32 have the same rank. Their atomic additions
-//! would be serialised.
-//!
 //! A product costs 2 bytes and a bit, a tile 4 bytes, a segment 8 bytes. A run then needs no
 //! columns, no searches, no bitmap, and no barriers between products. Making the map takes a third
 //! of a run without it.
@@ -29,12 +26,6 @@ pub(crate) const LANE_PRODUCTS: usize = 4;
 
 /// Products of a tile.
 pub const TILE: u32 = WARP_SIZE * LANE_PRODUCTS as u32;
-
-/// This bit of each rank says whether its tile is crowded.
-pub(crate) const IS_CROWDED: u16 = 1 << 15;
-
-/// Products of 32 with the same rank that make a tile crowded.
-pub(crate) const CROWD: u32 = 8;
 
 /// Threads of a block that makes the map of a chunk, at most.
 pub(crate) const MAX_THREADS: u32 = 512;
@@ -64,8 +55,8 @@ pub struct ChunkMap {
     /// Two words per segment: what to add to a product's number for its position in B, modulo 2^32;
     /// and the position of its nonzero of A.
     pub segments: Global<u32>,
-    /// The rank of each product's column in its chunk, and in the highest bit whether its tile is
-    /// crowded. The ranks of one lane of a tile stand side by side.
+    /// The rank of each product's column in its chunk; the ranks of one lane of a tile stand side
+    /// by side.
     pub ranks: Global<u16>,
 }
 
@@ -139,22 +130,11 @@ impl ChunkMap {
 pub(crate) struct TileMap {
     segment_starts: [u32; LANE_PRODUCTS],
     segments_before: u32,
-    ranks: [u16; LANE_PRODUCTS],
+    /// The ranks of the lane's products.
+    pub ranks: [u16; LANE_PRODUCTS],
 }
 
 impl TileMap {
-    /// Whether the tile is crowded.
-    #[inline(always)]
-    pub fn is_crowded(&self) -> bool {
-        self.ranks[0] & IS_CROWDED != 0
-    }
-
-    /// The rank of a product of the lane.
-    #[inline(always)]
-    pub fn rank(&self, u: usize) -> u32 {
-        u32::from(self.ranks[u] & !IS_CROWDED)
-    }
-
     /// The segments of the lane's products.
     #[inline(always)]
     pub fn segments(&self) -> [u32; LANE_PRODUCTS] {

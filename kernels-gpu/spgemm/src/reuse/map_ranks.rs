@@ -5,13 +5,10 @@
 use crate::numeric::chunks::{Chunk, ColumnRanks};
 use crate::products::operands::{OperandPatterns, OutputPattern, RowList};
 use crate::products::search;
-use crate::reuse::chunk_map::{
-    CROWD, ChunkMap, IS_CROWDED, LANE_PRODUCTS, MAX_THREADS, TILE, threads_of_map,
-};
+use crate::reuse::chunk_map::{ChunkMap, LANE_PRODUCTS, MAX_THREADS, TILE, threads_of_map};
 use core::array;
 use cuda_std::prelude::*;
-use cuda_std::warp::{self, FULL_MASK, WARP_SIZE};
-use warprow_kernels_matrix::unroll;
+use cuda_std::warp::{self, WARP_SIZE};
 
 /// The launch of [`rank_by_bitmap`] for this many chunks with bitmaps of `words` words.
 pub fn launch_by_bitmap(chunks: u32, words: u32) -> LaunchConfig {
@@ -124,21 +121,6 @@ unsafe fn write_ranks(
                 u32::MAX => 0,
                 column => rank_of(column) as u16,
             });
-            let mut peers = 0;
-            unroll!(u in 0..4 {
-                let place = if columns[u] == u32::MAX {
-                    u32::MAX - lane
-                } else {
-                    u32::from(found[u])
-                };
-                peers = warp::match_any(FULL_MASK, place).count_ones().max(peers);
-            });
-            let crowded = if warp::any(FULL_MASK, peers >= CROWD) {
-                IS_CROWDED
-            } else {
-                0
-            };
-            let found = found.map(|rank| rank | crowded);
             to.store4((tile as usize) * TILE as usize + 4 * lane as usize, found);
             tile += thread::block_dim_x() / WARP_SIZE;
         }

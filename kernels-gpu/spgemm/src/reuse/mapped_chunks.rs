@@ -4,16 +4,13 @@
 //! As in [`chunks`](crate::numeric::chunks), a block adds up the products of its chunk in shared
 //! memory. But the map says where a product comes from and where it goes. The warps take tiles of
 //! 128 products on their own, without barriers. A product costs its value of B, 2 bytes of rank,
-//! one bit, and an atomic addition in shared memory. In crowded tiles, lanes with the same rank add up
-//! their products first.
+//! one bit, and an atomic addition in shared memory.
 
 use crate::products::operands::{OutputPattern, RowList};
-use crate::products::peers::sum_peers;
 use crate::reuse::chunk_map::{ChunkMap, LANE_PRODUCTS};
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
-use warprow_kernels_matrix::unroll;
 
 /// The launch for this many chunks of at most `capacity` entries. A small chunk has few tiles, and
 /// gets a small block.
@@ -71,24 +68,14 @@ pub unsafe fn mapped_chunks<T: Real>(
                 let [base, k] = map.segments.load2(2 * segments[u] as usize);
                 a.load(k as usize) * b.load(base.wrapping_add(p) as usize)
             });
-            if tile_map.is_crowded() {
-                unroll!(u in 0..4 {
-                    let place = if is_product(u) {
-                        tile_map.rank(u)
-                    } else {
-                        u32::MAX
-                    };
-                    let (is_first, sum) = sum_peers(place, added[u]);
-                    if is_first && is_product(u) {
-                        sums.atomic_add(place as usize, sum);
-                    }
-                });
-            } else {
-                unroll!(u in 0..4 {
-                    if is_product(u) {
-                        sums.atomic_add(tile_map.rank(u) as usize, added[u]);
-                    }
-                });
+            #[allow(
+                clippy::needless_range_loop,
+                reason = "iterators over the arrays are not unrolled, and put them into local memory"
+            )]
+            for u in 0..LANE_PRODUCTS {
+                if is_product(u) {
+                    sums.atomic_add(usize::from(tile_map.ranks[u]), added[u]);
+                }
             }
             tile += threads / WARP_SIZE;
         }
@@ -100,5 +87,3 @@ pub unsafe fn mapped_chunks<T: Real>(
         }
     }
 }
-
-const _: () = assert!(LANE_PRODUCTS == 4);
