@@ -57,9 +57,10 @@ impl Multiplies<f64> for Sm90Fragments {
 }
 
 /// The instance for a product. With 49 to 64 columns it is one tile of 64, which streams W if that does not fit. From 65
-/// columns on it is the tile of 48, 64 or 128 columns that has the fewest surplus columns, with three exceptions. If X
-/// has few columns, memory takes longer than the surplus products, and one tile of 128 reads X once. If W does not fit,
-/// tiles have 48 columns. If W is deep, it is streamed in tiles of 64.
+/// columns on it is the tile of 48, 64 or 128 columns that has the fewest surplus columns, or the widest of these, with
+/// three exceptions. If X has few columns, memory takes longer than the surplus products: one tile of 128 reads X once,
+/// and tiles of 64 may have a tenth more columns than those of 48. If W does not fit, tiles have 48 columns. If W is
+/// deep, it is streamed in tiles of 64.
 #[cfg(not(target_arch = "nvptx64"))]
 fn chosen(problem: GemmProblem) -> Chosen<f64> {
     fn of<S: WarpTile>() -> Candidate<f64> {
@@ -68,18 +69,21 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
     let padded = |cols: u32, tile: u64| u64::from(cols).next_multiple_of(tile);
     // Long rows are read faster if fewer of them are in flight.
     let has_long_rows = u64::from(problem.depth) * size_of::<f64>() as u64 >= LONG_ROW_BYTES;
+    let has_few_columns = problem.depth <= problem.cols / 2;
+    // Ten times the columns that tiles of 64 may have.
+    let most = padded(problem.cols, 48) * if has_few_columns { 11 } else { 10 };
     let resident = match problem.cols {
         ..=16 if has_long_rows => vec![of::<Columns16>().with_warps(4)],
         ..=16 => vec![of::<Columns16>()],
         41..=48 => vec![of::<Columns48>(), of::<Columns48Compact>()],
         49..=64 => vec![of::<Columns64>()],
         65.. if problem.depth >= DEEP => vec![],
-        cols @ 65..=96 if 2 * problem.depth <= cols => vec![of::<Columns128>()],
-        cols if padded(cols, 64) < padded(cols, 48).min(padded(cols, 128)) => {
-            vec![of::<Columns64>(), of::<Columns48>()]
+        65..=96 if has_few_columns => vec![of::<Columns128>()],
+        cols if padded(cols, 128) <= padded(cols, 64).min(padded(cols, 48)) => {
+            vec![of::<Columns128>(), of::<Columns48>()]
         }
-        cols if padded(cols, 48) < padded(cols, 128) => vec![of::<Columns48>()],
-        _ => vec![of::<Columns128>(), of::<Columns48>()],
+        cols if 10 * padded(cols, 64) <= most => vec![of::<Columns64>(), of::<Columns48>()],
+        _ => vec![of::<Columns48>()],
     };
     let all = [
         of::<Columns16>(),
