@@ -110,7 +110,7 @@ impl<T: SpgemmElement> Spgemm<T> {
             true => ProductMapCache::none(),
             false => ProductMapCache::within(options.tuning.memory),
         };
-        let numeric = Numeric::for_runs::<T>(lists, bin_limits, b, product_map)?;
+        let numeric = Numeric::for_runs(lists, bin_limits, product_map);
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),
@@ -145,7 +145,8 @@ impl<T: SpgemmElement> Spgemm<T> {
     /// Computes `C = A B` for these values of the nonzeros of A and B.
     ///
     /// On a GPU it returns before the product is computed. There are two exceptions: if zeros are dropped, and in the
-    /// first run, which may cache the product map for later runs (see [`SpgemmTuning::low_memory`]).
+    /// first run, which may cache the product map for later runs (see [`SpgemmTuning::low_memory`]). A recording that is
+    /// made before that run does without the map.
     ///
     /// # Errors
     ///

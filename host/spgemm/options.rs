@@ -45,9 +45,10 @@ pub struct SpgemmTuning {
     /// phase; default: a quarter of the free memory.
     pub memory: Option<u64>,
     /// Whether a [`Spgemm`](super::Spgemm) caches nothing. Default: its first run caches a map of the products, and
-    /// later runs are faster. The first run then takes up to six times as long. The map takes 8 bytes for a product of
-    /// a row with at most 256 products, if these rows have enough of all products, and then also 4 bytes for each entry
-    /// of C. A product of another row takes some 2.3 bytes. Rows of runs of columns, copied and merged rows have no map.
+    /// later runs are faster. The first run then takes up to seven times as long. The map takes 8 bytes for a product of
+    /// a row with at most 256 products, and then also 4 bytes for each entry of C. A product of a longer row takes some
+    /// 2.3 bytes. There is no map for rows within few columns, copied, merged and spread rows, nor for long rows of a
+    /// deterministic product.
     pub low_memory: bool,
     /// Which kernel takes which rows: for benches and tests.
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! The product map of short rows: it changes no bit, and is made where it pays and fits.
+//! The product map: that of sorted rows changes no bit, and it is made where it pays and fits.
 
 use crate::{bin_limits, whole};
 use sprs::CsMatI;
@@ -8,10 +8,11 @@ use warprow::DeviceCsr;
 use warprow::device::Device;
 use warprow::spgemm::{Spgemm, SpgemmElement, SpgemmOptions, multiply};
 
-/// Rows of 1 to 17 nonzeros, and empty ones. All rows of B share the column 3, so its entry in a row of C has as many
-/// products as the row of A has nonzeros.
+/// Rows of 1 to 17 nonzeros, empty ones, and some of 80. All rows of B share the column 3, so its entry in a row of C
+/// has as many products as the row of A has nonzeros.
 fn short_rows<T: SpgemmElement>() -> (CsrMatrix<T>, CsrMatrix<T>) {
-    let a = (0..301_u32).map(|i| (0..i % 18).map(|j| (i * 7 + j * 31) % 90).collect());
+    let length = |i: u32| if i % 50 == 20 { 80 } else { i % 18 };
+    let a = (0..301_u32).map(|i| (0..length(i)).map(|j| (i * 7 + j * 31) % 90).collect());
     let b = (0..90_u32).map(|k| vec![3, 4 + k % 50, 60 + k * 13 % 200]);
     let sorted = |mut row: Vec<u32>| {
         row.sort_unstable();
@@ -73,7 +74,11 @@ fn bits_of_all_ways<T: SpgemmElement>(
         run(&with),
         run(&with),
     ];
-    assert!(with.to_string().contains("product map cached"), "{with}");
+    let log = device.log_launches();
+    run(&with);
+    let name = format!("spgemm_mapped_entries_{}", T::NAME);
+    assert!(log.launches().contains_key(name.as_str()), "{with}");
+    drop(log);
     assert!(!without.to_string().contains("product map"), "{without}");
     ways
 }
@@ -123,7 +128,7 @@ fn multiples_of_a_row_have_the_same_bits_whether_they_are_copied_sorted_or_mappe
 
 #[test]
 fn the_map_of_short_rows_is_left_out_if_it_does_not_fit_or_its_products_are_few() {
-    // Three rows of two products, and one of 4,000 entries.
+    // Three rows of three products, and one of 4,000 entries.
     let mut rows = vec![vec![1_u32], vec![0, 1], vec![1, 2], vec![2]];
     rows[0] = (0..2000).map(|j| 2 * j).collect();
     rows[2] = (0..2000).map(|j| 2 * j + 1).collect();
@@ -152,9 +157,115 @@ fn the_map_of_short_rows_is_left_out_if_it_does_not_fit_or_its_products_are_few(
         assert_eq!(is_cached((&a.0, &a.1), Some(wanted)).1, Some(wanted));
         assert_eq!(is_cached((&a.0, &a.1), Some(wanted - 1)).1, None);
         assert_eq!(is_cached((&a.0, &a.1), Some(100)).1, None);
-        // The long row has a map of its own, which needs fewer bytes than 4 for each entry.
+        // The long row has a chunk map, which needs fewer bytes than 4 for each entry.
         let (spgemm, bytes) = is_cached((&few, &b), None);
-        let bytes = bytes.unwrap_or_default();
+        let bytes = bytes.expect("the chunk map");
         assert!(bytes < 4 * spgemm.entries() as u64, "{spgemm}");
+    }
+}
+
+/// Operands whose product has sorted rows and searched ones, of which none alone has all products.
+fn sorted_and_searched() -> (CsrMatrix<f32>, CsrMatrix<f32>) {
+    let rows = |lengths: u32| -> Vec<Vec<u32>> {
+        let row = |i: u32| (0..1 + i % lengths).map(|j| j * 9 + i % 9).collect();
+        (0..200).map(row).collect()
+    };
+    (whole(&rows(22), 200), whole(&rows(20), 200))
+}
+
+#[test]
+fn both_parts_of_the_map_together_take_no_more_memory_than_they_may() {
+    let (a, b) = sorted_and_searched();
+    let wanted = warprow::reference::spgemm(a.view(), b.view());
+    for device in devices() {
+        let there = |matrix: &CsrMatrix<f32>| DeviceCsr::upload(&device, matrix.view()).unwrap();
+        let (a, b) = (there(&a), there(&b));
+        let cached = |memory: Option<u64>| {
+            let limits = bin_limits(|b| {
+                b.run_span = 0;
+                b.window_span = 0;
+                b.numeric_sort_products = 128;
+            });
+            let options = limits.map_tuning(|tuning| tuning.memory(memory));
+            let spgemm = Spgemm::<f32>::symbolic(a.pattern(), b.pattern(), options).unwrap();
+            for _ in 0..2 {
+                let c = spgemm.numeric(a.values(), b.values()).unwrap();
+                let c = c.download().unwrap().map(|&value| f64::from(value));
+                assert!(c == wanted, "{spgemm}");
+            }
+            let text = spgemm.to_string();
+            assert!(text.contains("short") && text.contains("sorted"), "{text}");
+            let words: Vec<_> = text.split_whitespace().collect();
+            let at = words.iter().position(|&word| word == "bytes");
+            at.map_or(0, |at| words[at - 1].parse::<u64>().unwrap())
+        };
+        let all = cached(None);
+        let chunks = cached(Some(all - 1));
+        assert!(0 < chunks && chunks < all, "{chunks} of {all}");
+        assert_eq!(cached(Some(all)), all);
+        assert_eq!(cached(Some(chunks)), chunks);
+        for memory in [chunks - 1, chunks - 8, chunks / 2, 100, 0] {
+            let found = cached(Some(memory));
+            assert!(found <= memory, "{found} bytes of {memory}");
+        }
+    }
+}
+
+#[test]
+fn rows_and_chunks_of_the_map_are_exact_if_all_sizes_are_launched_together() {
+    let (a, b) = sorted_and_searched();
+    let wanted = warprow::reference::spgemm(a.view(), b.view());
+    let together = bin_limits(|b| {
+        b.run_span = 0;
+        b.window_span = 0;
+        b.numeric_sort_products = 0;
+        b.search_row_products = 100;
+        b.few_rows = u32::MAX;
+    });
+    for device in devices() {
+        let there = |matrix: &CsrMatrix<f32>| DeviceCsr::upload(&device, matrix.view()).unwrap();
+        let (a, b) = (there(&a), there(&b));
+        let spgemm = Spgemm::<f32>::symbolic(a.pattern(), b.pattern(), together).unwrap();
+        spgemm.numeric(a.values(), b.values()).unwrap();
+        let log = device.log_launches();
+        let c = spgemm.numeric(a.values(), b.values()).unwrap();
+        assert_eq!(log.launches()["spgemm_mapped_chunks_f32"], 1, "{spgemm}");
+        let c = c.download().unwrap().map(|&value| f64::from(value));
+        assert!(c == wanted, "{spgemm}");
+    }
+}
+
+#[test]
+fn recordings_of_sorted_rows_made_before_the_map_and_after_it_serve_for_other_values() {
+    let (a, b) = short_rows::<f32>();
+    for device in devices() {
+        let there = |matrix: &CsrMatrix<f32>| DeviceCsr::upload(&device, matrix.view()).unwrap();
+        let (a, mut b_there) = (there(&a), there(&b));
+        let spgemm = Spgemm::<f32>::symbolic(a.pattern(), b_there.pattern(), sorted()).unwrap();
+        let mut values = [0, 1].map(|_| device.zeros::<f32>(spgemm.entries()).unwrap());
+        let [before, after] = &mut values;
+        let record = |b: &DeviceCsr<f32>, c: &mut warprow::DeviceBuffer<f32>| {
+            let run = || spgemm.numeric_into(a.values(), b.values(), c);
+            device.record(run).unwrap()
+        };
+        let of_before = record(&b_there, before);
+        spgemm.numeric(a.values(), b_there.values()).unwrap();
+        let of_after = record(&b_there, after);
+        let doubled: Vec<f32> = b.data().iter().map(|value| 2.0 * value).collect();
+        b_there
+            .values_mut()
+            .unwrap()
+            .copy_from_slice(&doubled)
+            .unwrap();
+        // SAFETY: the buffers are alive.
+        unsafe {
+            of_before.launch().unwrap();
+            of_after.launch().unwrap();
+        }
+        let wanted = spgemm.numeric(a.values(), b_there.values()).unwrap();
+        let wanted = wanted.values().download().unwrap();
+        for (found, which) in values.iter().zip(["before", "after"]) {
+            assert!(found.download().unwrap() == wanted, "{which}: {spgemm}");
+        }
     }
 }

@@ -21,8 +21,8 @@ use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, OutputPattern
 pub struct Numeric {
     pub lists: RowLists,
     bin_limits: BinLimits,
-    /// Room for pairs of the columns and values of B, until there is a map of the sorted rows. A run locks it while it
-    /// launches its kernels.
+    /// Room for pairs of the columns and values of B, from the first run on that sorts rows, if pairs save time. Such a
+    /// run locks it while it launches its kernels.
     pairs: Mutex<Option<Pairs>>,
     /// The product map.
     pub product_map: ProductMapCache,
@@ -39,20 +39,12 @@ impl Numeric {
         }
     }
 
-    /// The numeric phase of the rows in `lists`, prepared for several runs: with a cache of the product map, and with
-    /// room for pairs of the columns and values of `b` if pairs save time.
-    pub fn for_runs<T: SpgemmElement>(
-        lists: RowLists,
-        bin_limits: BinLimits,
-        b: &DevicePattern,
-        product_map: ProductMapCache,
-    ) -> Result<Self, OperandError> {
-        let pairs = Pairs::worth_it::<T>(b, lists.sorted_products(bin::SORT))?;
-        Ok(Self {
-            pairs: Mutex::new(pairs),
+    /// The numeric phase of the rows in `lists` for several runs, with a cache of the product map.
+    pub fn for_runs(lists: RowLists, bin_limits: BinLimits, product_map: ProductMapCache) -> Self {
+        Self {
             product_map,
             ..Self::new(lists, bin_limits)
-        })
+        }
     }
 
     /// Computes the values of the listed rows from these values of A and of `b`.
@@ -77,18 +69,22 @@ impl Numeric {
         };
         let map = self.product_map.find(&device, product)?;
         let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
+        let room = || Pairs::worth_it::<T>(b, self.lists.sorted_products(bin::SORT));
         // The lock is held until all kernels are launched: those of the next run come after them on the device.
-        let mut pairs = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
-        if map.entries.is_some() {
-            *pairs = None;
-        }
-        if let Some(pairs) = &mut *pairs {
-            factors.pairs = if device.is_recording() {
-                // The recording keeps room of its own: when it is launched, another run may be between its launches.
-                Pairs::new(b)?.fill(b, b_values)?
-            } else {
-                pairs.fill(b, b_values)?
-            };
+        let mut kept = None;
+        if map.entries.is_none() && device.is_recording() {
+            // The recording keeps room of its own: when it is launched, another run may be between its launches.
+            if let Some(mut pairs) = room()? {
+                factors.pairs = pairs.fill(b, b_values)?;
+            }
+        } else if map.entries.is_none() {
+            let pairs = kept.insert(self.pairs.lock().unwrap_or_else(PoisonError::into_inner));
+            if pairs.is_none() {
+                **pairs = room()?;
+            }
+            if let Some(pairs) = &mut **pairs {
+                factors.pairs = pairs.fill(b, b_values)?;
+            }
         }
         let fork = device.fork();
         let launches = self.launches(&fork, operands, work, c, factors, values);
@@ -103,6 +99,7 @@ impl Numeric {
         }
         launches.other_rows()?;
         fork.join()?;
+        drop(kept);
         Ok(())
     }
 

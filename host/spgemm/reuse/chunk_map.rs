@@ -1,4 +1,5 @@
-//! The part of the product map for rows that are not sorted, by chunks of these rows: some 2.3 bytes per product.
+//! The part of the product map for searched rows and for chunks of long rows: some 2.3 bytes per product, and up to 300
+//! bytes more for each row or chunk.
 
 use super::MappedProduct;
 use crate::device::{Device, DeviceBuffer};
@@ -10,7 +11,7 @@ use warprow_kernels::spgemm::products::bins::{
 use warprow_kernels::spgemm::reuse::chunk_map::{self, TILE};
 use warprow_kernels::spgemm::reuse::{map_ranks, map_segments};
 
-/// The products of the chunks of these rows.
+/// The products of searched rows and of chunks.
 #[derive(Debug)]
 pub struct ChunkMap {
     /// The first chunk in the lists.
@@ -24,7 +25,8 @@ pub struct ChunkMap {
 }
 
 impl ChunkMap {
-    /// Makes the map, if there are such rows, and the map takes at most `most` bytes. It waits for the device.
+    /// Makes the map, if there are such rows, and the map takes at most `most` bytes. It waits for the device, but not
+    /// for the last kernels.
     pub fn make(
         device: &Device,
         product: MappedProduct<'_>,
@@ -85,7 +87,8 @@ impl ChunkMap {
         };
         // A bit for each product (whether a segment begins there), the segment before the tile, and ranks of two bytes.
         let tile_bytes = u64::from(TILE) / 8 + 4 + 2 * u64::from(TILE);
-        if tiles * tile_bytes + 8 * segments > most {
+        let chunk_bytes = 8 * chunks as u64 + 4;
+        if chunk_bytes + tiles * tile_bytes + 8 * segments > most {
             return Ok(None);
         }
         let tiles = tiles as usize;

@@ -1,5 +1,5 @@
-//! The part of the product map for rows that are sorted without it, by entries of C: 8 bytes per product of these
-//! rows, and 4 per entry of C.
+//! The part of the product map for rows that are sorted if there is no map: 8 bytes per product of these rows, and 4 per
+//! entry of C.
 
 use super::MappedProduct;
 use crate::device::{Device, DeviceBuffer};
@@ -16,8 +16,8 @@ pub struct EntryMap {
 }
 
 impl EntryMap {
-    /// Makes the map, if such rows have many of the products, and the map takes at most `most` bytes. It waits for
-    /// the device.
+    /// Makes the map, if such rows may have at least half as many products as C has entries, and the map takes at most
+    /// `most` bytes. It waits for the device, but not for the last kernels.
     pub fn make(
         device: &Device,
         product: MappedProduct<'_>,

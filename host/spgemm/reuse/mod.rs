@@ -33,9 +33,9 @@ enum State {
 /// The product map of a structure.
 #[derive(Debug, Default)]
 pub struct ProductMap {
-    /// The products of rows that are not sorted.
+    /// The products of searched rows, and of chunks of long rows.
     pub chunks: Option<ChunkMap>,
-    /// The products of rows that are sorted without it.
+    /// The products of rows that are sorted if there is no map.
     pub entries: Option<EntryMap>,
 }
 
@@ -63,7 +63,7 @@ impl ProductMapCache {
 
     /// The map, if it has been made; it may have no parts.
     pub fn known(&self) -> Option<Arc<ProductMap>> {
-        // A run that makes it holds the lock until the device is done.
+        // A run that makes it holds the lock meanwhile.
         match self.0.try_lock() {
             Ok(state) => state.map(),
             Err(TryLockError::Poisoned(state)) => state.into_inner().map(),
@@ -71,7 +71,8 @@ impl ProductMapCache {
         }
     }
 
-    /// The map, with the parts for which there is room. The first run makes it, unless its launches are recorded.
+    /// The map, with the parts for which there is room. The first run makes it that is not recorded; a recording made
+    /// before that run has no map.
     pub fn find(
         &self,
         device: &Device,
@@ -104,7 +105,7 @@ impl State {
 
 impl ProductMap {
     /// Makes the parts that take at most `memory` bytes and a quarter of the free memory together. It waits for the
-    /// device.
+    /// device, but not for the last kernels.
     fn make(
         device: &Device,
         product: MappedProduct<'_>,
@@ -113,7 +114,7 @@ impl ProductMap {
         let free = device.memory()?.map_or(u64::MAX, |memory| memory.free);
         let most = (free / FREE_PARTS).min(memory.unwrap_or(u64::MAX));
         let chunks = if_there_is_memory(ChunkMap::make(device, product, most))?;
-        let most = most - chunks.as_ref().map_or(0, ChunkMap::bytes);
+        let most = most.saturating_sub(chunks.as_ref().map_or(0, ChunkMap::bytes));
         let entries = if_there_is_memory(EntryMap::make(device, product, most))?;
         Ok(Self { chunks, entries })
     }

@@ -28,7 +28,8 @@ const MAX_MERGED_NONZEROS: u32 = MERGED_NONZEROS[MERGED_NONZEROS.len() - 1];
 /// kernel takes them all at once.
 const FEW_ROWS: u32 = 128;
 
-/// Numeric: rows of one nonzero of A are sorted up to this many products, and copied from there on.
+/// Numeric: rows of one nonzero of A with at most this many products are sorted, and longer ones are
+/// copied.
 const MAX_SORTED_COPY: u32 = 64;
 
 /// The limits between bins. The defaults are tuned for an NVIDIA H200.

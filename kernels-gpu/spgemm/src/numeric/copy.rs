@@ -73,7 +73,7 @@ pub unsafe fn copy_products<T: Real>(
         let end_of_chunk = first + (end - start - first).min(CHUNK);
         let mut p = first + lane;
         while p < end_of_chunk {
-            let value = factor.mul_add(factors.b.load((start + p) as usize), T::ZERO);
+            let value = multiple(factor, factors.b.load((start + p) as usize));
             values.store((to + p) as usize, value);
             if c.writes_columns() {
                 c.write_column(to + p, operands.b.col_idx.load((start + p) as usize));
@@ -81,6 +81,13 @@ pub unsafe fn copy_products<T: Real>(
             p += WARP_SIZE;
         }
     }
+}
+
+/// The entry with this one product, as other kernels add it up: from 0 on, so that a product of -0.0
+/// gives 0.0.
+#[inline(always)]
+fn multiple<T: Real>(factor: T, value: T) -> T {
+    factor.mul_add(value, T::ZERO)
 }
 
 /// The columns and values that the symbolic phase has staged.
@@ -161,20 +168,20 @@ pub unsafe fn copy_rows<T: Real>(
                 let from = warp::shfl_idx(FULL_MASK, from, owner, WARP_SIZE).wrapping_add(p);
                 let to = warp::shfl_idx(FULL_MASK, to, owner, WARP_SIZE).wrapping_add(p);
                 let factor = if are_from_b == 0 {
-                    T::ONE
+                    T::ZERO
                 } else {
                     warp::shfl_idx(FULL_MASK, factor, owner, WARP_SIZE)
                 };
                 if p >= total {
                     return (0, 0, T::ZERO);
                 }
-                let (columns, from_values) = if are_from_b >> owner & 1 == 1 {
-                    (operands.b.col_idx, factors.b)
+                if are_from_b >> owner & 1 == 1 {
+                    let value = multiple(factor, factors.b.load(from as usize));
+                    (to, operands.b.col_idx.load(from as usize), value)
                 } else {
-                    (staged.columns, staged.values)
-                };
-                let value = factor.mul_add(from_values.load(from as usize), T::ZERO);
-                (to, columns.load(from as usize), value)
+                    let value = staged.values.load(from as usize);
+                    (to, staged.columns.load(from as usize), value)
+                }
             });
             unroll!(u in 0..4 {
                 if first + u as u32 * WARP_SIZE + lane < total {

@@ -133,11 +133,12 @@ pub mod symbolic {
 /// | bin | rows | kernel |
 /// |---|---|---|
 /// | `MERGE` | rows that the symbolic phase merges | `merge_products` |
-/// | `COPY` | one nonzero of A, more than 64 products | `copy_products` |
+/// | `SORT` | one nonzero of A, p <= 64, if they span few enough columns | `sort_products` |
+/// | `COPY` | one nonzero of A | `copy_products` |
 /// | `NEIGHBOURS` | rows of A and B are runs, s <= 64, at least 8 products per nonzero of A | `neighbour_rows` |
 /// | `INTERVALS` | rows of B are runs, s <= 128, else as before | `interval_rows` |
 /// | `WINDOW` | s <= 2048, p <= 1024, at least 8 products per nonzero of A | `window_rows` |
-/// | `SORT` | p <= 256, or one nonzero of A | `sort_products` |
+/// | `SORT` | p <= 256 | `sort_products` |
 /// | `ORDERED_CHUNKS` | every other row of a deterministic product | `ordered_chunks` |
 /// | `SEARCH_ROWS` | e <= 512, p <= 1024 | `search_rows` |
 /// | `SPREAD` | several chunks, at most 4 products per nonzero of A and chunk | `spread_rows` |

@@ -1,5 +1,5 @@
 //! The chunk map: for each product of a chunk of C, which nonzeros of A and B it multiplies, and
-//! to which entry it is added.
+//! to which entry it is added. A searched row is a chunk, too.
 //!
 //! The patterns of A and B decide both. Each nonzero of A whose row of B has columns in the chunk
 //! gives a *segment*, that part of the row of B. The products of a chunk are numbered segment after
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! A product costs 2 bytes and a bit, a tile 4 bytes, a segment 8 bytes. A run then needs no
-//! columns, no searches, no bitmap, and no barriers between products. Making the map takes a third
-//! of a run without it.
+//! columns, no searches, no bitmap, and no barriers between products. Making the map takes 0.3 to 1.3
+//! times as long as a run without it.
 
 use crate::products::bins::MAX_SEARCHED_ENTRIES;
 use cuda_std::prelude::*;

@@ -1,4 +1,5 @@
-//! The entry map: for each entry of a short row of C, the products that it adds up.
+//! The entry map: for each entry of a sorted row of C, the products that it adds up. *Sorted* are the
+//! rows of few products that [`sort_rows`](crate::symbolic::sort_rows) would sort.
 //!
 //! The patterns of A and B decide which. The products of an entry stand side by side, in the order
 //! of the nonzeros of A, and each is a pair of positions: a nonzero of A, and one of B.
@@ -30,7 +31,7 @@ const BLOCK: u32 = 128;
 #[repr(C)]
 #[derive(Clone, Copy, KernelParam)]
 pub struct EntryMap {
-    /// Entry e has the products `starts[e]..starts[e + 1]`, none if its row is not short; a number
+    /// Entry e has the products `starts[e]..starts[e + 1]`, none if its row is not sorted; a number
     /// more than C has entries.
     pub starts: Global<u32>,
     /// Two words per product: the position of its nonzero of A, and that of B.
@@ -69,7 +70,7 @@ pub unsafe fn count_products(
     // SAFETY: there is a row for the group, checked. It has `row.count` entries from `row.start` on,
     // and so many numbers. Lanes of the group add to different entries between two barriers.
     unsafe {
-        let Some(row) = ShortRow::load(&operands, items, capacity, &c, |_| 0) else {
+        let Some(row) = SortedRow::load(&operands, items, capacity, &c, |_| 0) else {
             return;
         };
         row.for_each_product(&operands, |entry, _| {
@@ -102,7 +103,7 @@ pub unsafe fn place_products(
     // SAFETY: as in `count_products`. An entry has as many places as products, from its start on.
     unsafe {
         let first_place = |entry: u32| starts.load(entry as usize);
-        let Some(row) = ShortRow::load(&operands, items, capacity, &c, first_place) else {
+        let Some(row) = SortedRow::load(&operands, items, capacity, &c, first_place) else {
             return;
         };
         row.for_each_product(&operands, |entry, product| {
@@ -114,7 +115,7 @@ pub unsafe fn place_products(
 }
 
 /// A row of C, which eight lanes take.
-struct ShortRow {
+struct SortedRow {
     /// Its first entry.
     start: u32,
     /// The number of its entries.
@@ -129,7 +130,7 @@ struct ShortRow {
     numbers: Shared<u32>,
 }
 
-impl ShortRow {
+impl SortedRow {
     /// The row of the calling group, with `number_of` each entry of C; `None` if there is none.
     ///
     /// # Safety

@@ -1,5 +1,5 @@
-//! Numeric, for long rows whose [chunk map](crate::reuse::chunk_map) exists: chunks of some
-//! thousand entries, a block each.
+//! Numeric, for searched rows and chunks of long rows whose [chunk map](crate::reuse::chunk_map)
+//! exists: a block each.
 //!
 //! As in [`chunks`](crate::numeric::chunks), a block adds up the products of its chunk in shared
 //! memory. But the map says where a product comes from and where it goes. The warps take tiles of

@@ -1,4 +1,4 @@
-//! Numeric, for short rows whose [entry map](crate::reuse::entry_map) exists: a lane an entry.
+//! Numeric, for sorted rows whose [entry map](crate::reuse::entry_map) exists: a lane an entry.
 //!
 //! It is a product of a sparse matrix with a vector, whose rows are the entries of C: a row has a
 //! nonzero for each product. Neighbouring lanes read neighbouring products, and the rows of A and B
@@ -31,8 +31,8 @@ pub fn launch(entries: u32) -> LaunchConfig {
 
 /// The values of all entries that have products in the map; the others keep theirs. A warp takes
 /// 128 neighbouring entries, a lane every 32nd of them. An entry of more than 8 products would keep
-/// its lane waiting, so the warp loads 32 of the others at a time. An entry is added up in the order
-/// of its products.
+/// its lane waiting, so the warp loads the ninth and later ones, 32 at a time. An entry is added up in
+/// the order of its products.
 ///
 /// # Safety
 ///

@@ -1,15 +1,15 @@
 //! Reusing a structure: maps of the products, made once and read by every further run of the numeric
-//! phase. The entry map is for rows that are sorted without it, the chunk map for rows that are
-//! searched or cut into chunks. The product map is both of them.
+//! phase. The *entry map* is for rows that are sorted if there is no map, the *chunk map* for searched
+//! rows and for chunks of long rows. The product map is both of them.
 //!
 //! | file | what it does |
 //! |---|---|
 //! | [`chunk_map`] | the chunk map: for each product its source in A and B, and its destination in C |
 //! | [`map_segments`] | makes the sources |
 //! | [`map_ranks`] | makes the destinations |
-//! | [`mapped_chunks`] | computes values from it |
+//! | [`mapped_chunks`] | computes values from the chunk map |
 //! | [`entry_map`] | the entry map: for each entry of C its products |
-//! | [`mapped_entries`] | computes values from it |
+//! | [`mapped_entries`] | computes values from the entry map |
 
 pub mod chunk_map;
 pub mod entry_map;
