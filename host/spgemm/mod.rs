@@ -110,7 +110,7 @@ impl<T: SpgemmElement> Spgemm<T> {
             true => ProductMapCache::none(),
             false => ProductMapCache::within(options.tuning.memory),
         };
-        let numeric = Numeric::for_runs(lists, bin_limits, product_map);
+        let numeric = Numeric::new(lists, bin_limits, product_map);
         Ok(Self {
             a: Arc::clone(a),
             b: Arc::clone(b),

@@ -8,6 +8,7 @@
 use super::numeric::{Numeric, drop_zeros};
 use super::options::{SpgemmElement, SpgemmOptions};
 use super::products::operands::check_operands;
+use super::reuse::ProductMapCache;
 use super::symbolic::{Phase, SymbolicProduct};
 use crate::csr::DeviceCsr;
 use crate::operand::OperandError;
@@ -97,7 +98,7 @@ pub fn multiply<T: SpgemmElement>(
     let mut values = device.uninitialized::<T>(entries as usize)?;
     let pattern = phase.staged_pattern(&mut col_idx);
     let operands = phase.operands();
-    let numeric = Numeric::new(lists, bin_limits);
+    let numeric = Numeric::new(lists, bin_limits, ProductMapCache::none());
     numeric.clear(operands, pattern, values.as_mut_slice())?;
     let fork = device.fork();
     if let Some(sorted_values) = &sorted_values

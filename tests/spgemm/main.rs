@@ -38,7 +38,7 @@ fn whole(rows: &[Vec<u32>], cols: u32) -> CsrMatrix<f32> {
 /// The ways in which [`products`] computes a product.
 const WAYS: [&str; 3] = ["whole", "by phases that keep nothing", "by phases"];
 
-/// The product of matrices of the host: all at once, and by the phases without places kept and with them, which the
+/// The product of matrices of the host: all at once, and by the phases without a product map and with one, which the
 /// first run uses already.
 fn products<T: SpgemmElement>(
     device: &Device,

@@ -77,7 +77,7 @@ fn of_several_chunks<T: SpgemmElement>() -> (CsrMatrix<T>, CsrMatrix<T>) {
     (without(a, 9), without(b, 5))
 }
 
-fn upload<T: SpgemmElement>(
+pub fn upload<T: SpgemmElement>(
     device: &Device,
     a: &CsrMatrix<T>,
     b: &CsrMatrix<T>,

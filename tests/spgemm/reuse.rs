@@ -1,5 +1,6 @@
 //! The product map: that of sorted rows changes no bit, and it is made where it pays and fits.
 
+use crate::phases::upload;
 use crate::{bin_limits, whole};
 use sprs::CsMatI;
 use support::devices;
@@ -48,6 +49,13 @@ fn sorted() -> SpgemmOptions {
     })
 }
 
+/// The bytes of the product map, if there is one.
+fn bytes_of_map<T: SpgemmElement>(spgemm: &Spgemm<T>) -> Option<u64> {
+    let text = spgemm.to_string();
+    let (before, _) = text.split_once(" bytes of product map")?;
+    before.rsplit(' ').next()?.parse().ok()
+}
+
 /// The bits of the values of C: of the whole product, of a run without a map, and of two runs with one.
 fn bits_of_all_ways<T: SpgemmElement>(
     device: &Device,
@@ -58,10 +66,7 @@ fn bits_of_all_ways<T: SpgemmElement>(
         let values = c.download().unwrap();
         values.data().iter().map(|v| v.to_f64().to_bits()).collect()
     };
-    let (a, b) = (
-        DeviceCsr::upload(device, a.view()).unwrap(),
-        DeviceCsr::upload(device, b.view()).unwrap(),
-    );
+    let (a, b) = upload(device, a, b);
     let phases = |low_memory| {
         let options = options.map_tuning(|tuning| tuning.low_memory(low_memory));
         Spgemm::<T>::symbolic(a.pattern(), b.pattern(), options).unwrap()
@@ -115,8 +120,7 @@ fn multiples_of_a_row_have_the_same_bits_whether_they_are_copied_sorted_or_mappe
         for values in ways {
             assert!(values == wanted, "{device}");
         }
-        let there = |matrix: &CsrMatrix<f32>| DeviceCsr::upload(&device, matrix.view()).unwrap();
-        let (a, b) = (there(&a), there(&b));
+        let (a, b) = upload(&device, &a, &b);
         let plan = Spgemm::<f32>::symbolic(a.pattern(), b.pattern(), sorted()).unwrap();
         let text = plan.to_string();
         assert!(
@@ -139,16 +143,11 @@ fn the_map_of_short_rows_is_left_out_if_it_does_not_fit_or_its_products_are_few(
     for device in devices() {
         let is_cached = |(a, b): (&CsrMatrix<f32>, &CsrMatrix<f32>), memory: Option<u64>| {
             let options = sorted().map_tuning(|tuning| tuning.memory(memory));
-            let (a, b) = (
-                DeviceCsr::upload(&device, a.view()).unwrap(),
-                DeviceCsr::upload(&device, b.view()).unwrap(),
-            );
+            let (a, b) = upload(&device, a, b);
             let spgemm = Spgemm::<f32>::symbolic(a.pattern(), b.pattern(), options).unwrap();
             spgemm.numeric(a.values(), b.values()).unwrap();
-            let text = spgemm.to_string();
-            let words: Vec<_> = text.split_whitespace().collect();
-            let at = words.iter().position(|&word| word == "bytes");
-            (spgemm, at.map(|at| words[at - 1].parse::<u64>().unwrap()))
+            let bytes = bytes_of_map(&spgemm);
+            (spgemm, bytes)
         };
         let (spgemm, bytes) = is_cached((&a.0, &a.1), None);
         // All rows are short: 8 bytes a product, 4 an entry, and 4 more.
@@ -178,8 +177,7 @@ fn both_parts_of_the_map_together_take_no_more_memory_than_they_may() {
     let (a, b) = sorted_and_searched();
     let wanted = warprow::reference::spgemm(a.view(), b.view());
     for device in devices() {
-        let there = |matrix: &CsrMatrix<f32>| DeviceCsr::upload(&device, matrix.view()).unwrap();
-        let (a, b) = (there(&a), there(&b));
+        let (a, b) = upload(&device, &a, &b);
         let cached = |memory: Option<u64>| {
             let limits = bin_limits(|b| {
                 b.run_span = 0;
@@ -195,9 +193,7 @@ fn both_parts_of_the_map_together_take_no_more_memory_than_they_may() {
             }
             let text = spgemm.to_string();
             assert!(text.contains("short") && text.contains("sorted"), "{text}");
-            let words: Vec<_> = text.split_whitespace().collect();
-            let at = words.iter().position(|&word| word == "bytes");
-            at.map_or(0, |at| words[at - 1].parse::<u64>().unwrap())
+            bytes_of_map(&spgemm).unwrap_or(0)
         };
         let all = cached(None);
         let chunks = cached(Some(all - 1));
@@ -223,8 +219,7 @@ fn rows_and_chunks_of_the_map_are_exact_if_all_sizes_are_launched_together() {
         b.few_rows = u32::MAX;
     });
     for device in devices() {
-        let there = |matrix: &CsrMatrix<f32>| DeviceCsr::upload(&device, matrix.view()).unwrap();
-        let (a, b) = (there(&a), there(&b));
+        let (a, b) = upload(&device, &a, &b);
         let spgemm = Spgemm::<f32>::symbolic(a.pattern(), b.pattern(), together).unwrap();
         spgemm.numeric(a.values(), b.values()).unwrap();
         let log = device.log_launches();
@@ -239,8 +234,7 @@ fn rows_and_chunks_of_the_map_are_exact_if_all_sizes_are_launched_together() {
 fn recordings_of_sorted_rows_made_before_the_map_and_after_it_serve_for_other_values() {
     let (a, b) = short_rows::<f32>();
     for device in devices() {
-        let there = |matrix: &CsrMatrix<f32>| DeviceCsr::upload(&device, matrix.view()).unwrap();
-        let (a, mut b_there) = (there(&a), there(&b));
+        let (a, mut b_there) = upload(&device, &a, &b);
         let spgemm = Spgemm::<f32>::symbolic(a.pattern(), b_there.pattern(), sorted()).unwrap();
         let mut values = [0, 1].map(|_| device.zeros::<f32>(spgemm.entries()).unwrap());
         let [before, after] = &mut values;

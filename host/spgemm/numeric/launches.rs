@@ -173,10 +173,10 @@ impl<T: SpgemmElement> Launches<'_, T> {
             sizes.map(move |(size, capacity)| (first + size, capacity))
         };
         let rows = self.row_sizes().rev();
-        let ranked: Vec<_> = rows.chain(chunks(bin::RANK_CHUNKS)).collect();
+        let rows_and_ranked: Vec<_> = rows.chain(chunks(bin::RANK_CHUNKS)).collect();
         let searched = chunks(bin::SEARCH_CHUNKS).collect();
         let mut launches = Vec::new();
-        for sizes in [ranked, searched] {
+        for sizes in [rows_and_ranked, searched] {
             let mut joined: Option<(Range<u32>, u32)> = None;
             for (bin, capacity) in sizes {
                 if self.lists.count(bin) == 0 {

@@ -30,20 +30,12 @@ pub struct Numeric {
 
 impl Numeric {
     /// The numeric phase of the rows in `lists`.
-    pub fn new(lists: RowLists, bin_limits: BinLimits) -> Self {
+    pub fn new(lists: RowLists, bin_limits: BinLimits, product_map: ProductMapCache) -> Self {
         Self {
             lists,
             bin_limits,
             pairs: Mutex::new(None),
-            product_map: ProductMapCache::none(),
-        }
-    }
-
-    /// The numeric phase of the rows in `lists` for several runs, with a cache of the product map.
-    pub fn for_runs(lists: RowLists, bin_limits: BinLimits, product_map: ProductMapCache) -> Self {
-        Self {
             product_map,
-            ..Self::new(lists, bin_limits)
         }
     }
 
@@ -69,20 +61,20 @@ impl Numeric {
         };
         let map = self.product_map.find(&device, product)?;
         let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
-        let room = || Pairs::worth_it::<T>(b, self.lists.sorted_products(bin::SORT));
         // The lock is held until all kernels are launched: those of the next run come after them on the device.
         let mut kept = None;
-        if map.entries.is_none() && device.is_recording() {
+        if map.entries.is_none() {
             // The recording keeps room of its own: when it is launched, another run may be between its launches.
-            if let Some(mut pairs) = room()? {
-                factors.pairs = pairs.fill(b, b_values)?;
-            }
-        } else if map.entries.is_none() {
-            let pairs = kept.insert(self.pairs.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut of_recording = None;
+            let pairs = if device.is_recording() {
+                &mut of_recording
+            } else {
+                &mut **kept.insert(self.pairs.lock().unwrap_or_else(PoisonError::into_inner))
+            };
             if pairs.is_none() {
-                **pairs = room()?;
+                *pairs = Pairs::worth_it::<T>(b, self.lists.sorted_products(bin::SORT))?;
             }
-            if let Some(pairs) = &mut **pairs {
+            if let Some(pairs) = pairs {
                 factors.pairs = pairs.fill(b, b_values)?;
             }
         }

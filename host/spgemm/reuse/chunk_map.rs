@@ -58,11 +58,12 @@ impl ChunkMap {
             (bin::SEARCH_ROWS..bin::RANK_CHUNKS, MAX_SEARCHED_ENTRIES),
             (bin::RANK_CHUNKS..bin::SPREAD, chunk_entries),
         ];
-        let launches =
-            launches.map(|(bins, capacity)| lists.items(bins).map(|items| (items, capacity)));
-        for (items, capacity) in launches.into_iter().flatten() {
+        let launches = launches.map(|(bins, capacity)| {
+            let items = lists.items(bins)?;
             let at = (items.first - found.first) as usize;
-            let config = map_segments::launch(items.count, capacity);
+            Some((items, at, map_segments::launch(items.count, capacity)))
+        });
+        for (items, at, config) in launches.into_iter().flatten() {
             let arguments = (
                 operands,
                 items,
@@ -96,9 +97,7 @@ impl ChunkMap {
         found.segments_before = device.uninitialized(tiles)?;
         found.segments = device.uninitialized(2 * segments as usize)?;
         found.ranks = device.uninitialized(tiles * TILE as usize)?;
-        for (items, capacity) in launches.into_iter().flatten() {
-            let at = (items.first - found.first) as usize;
-            let config = map_segments::launch(items.count, capacity);
+        for (items, at, config) in launches.into_iter().flatten() {
             let arguments = (
                 operands,
                 items,
