@@ -1,5 +1,6 @@
 //! The items of the kernel [`row_bins`], made on the device: rows in bins of similar length, and parts of long rows.
 
+use super::bin_sizes::{GroupSizes, log_longest, resident_warps};
 use super::tasks::{LaunchArguments, RunArguments};
 use crate::csr::{DevicePattern, number};
 use crate::device::{DeviceBuffer, Scratch, ZeroCounters, optional_pointer};
@@ -16,36 +17,14 @@ use warprow_kernels::spmm::plan::row_bins as plan;
 use warprow_kernels::spmm::product::row_bins::{self, BLOCK};
 use warprow_kernels::spmm::{Items, LargeItems, RowMarks};
 
-/// Warps that a multiprocessor runs at the same time, as the registers of the kernel for f32 allow.
-const RESIDENT_WARPS: u64 = 48;
-
-/// The longest row that is not cut, in percent of a resident warp's share of all nonzeros. So the device waits for no
-/// row. With more features, a part takes longer, and so does the product.
-const PERCENT_OF_SHARE: u64 = 140;
-
-/// The least product of the nonzeros of the longest row that is not cut and the lanes of a nonzero: shorter parts cost
-/// more than what they balance.
-const LEAST_LANES: u64 = 256;
-
-/// The range of the longest row that is not cut.
-const LONGEST: RangeInclusive<u64> = 64..=4096;
-
 /// The longest row that is not cut, if the caller asks for one.
 const REQUESTED: RangeInclusive<u32> = 1..=1 << 30;
-
-/// The binary logarithm of the nonzeros of the longest row that is not cut, on a device with so many multiprocessors.
-pub fn log_longest(nonzeros: u32, multiprocessors: u32, lanes_of_nonzero: u32) -> u32 {
-    let warps = (u64::from(multiprocessors) * RESIDENT_WARPS).max(1);
-    let share = PERCENT_OF_SHARE * u64::from(nonzeros) / (100 * warps);
-    let least = LEAST_LANES / u64::from(lanes_of_nonzero.max(1));
-    let longest = share.max(least).clamp(*LONGEST.start(), *LONGEST.end());
-    // The nearest power of two: 1.41 times a power is rounded down, 1.42 times is rounded up.
-    (longest * longest * 2).ilog2() / 2
-}
 
 /// The rows of a matrix in bins.
 #[derive(Debug)]
 pub struct RowBins<E: SpmmElement> {
+    /// The warps that the device runs at the same time.
+    resident_warps: u32,
     log_longest: u32,
     cut_rows: u32,
     parts: u32,
@@ -69,10 +48,10 @@ impl<E: SpmmElement> RowBins<E> {
         lanes_of_nonzero: u32,
     ) -> Result<Self, SpmmError> {
         let device = a.device();
-        let multiprocessors = device.properties().multiprocessors;
+        let resident_warps = resident_warps(device.properties().multiprocessors);
         let log_longest = match requested {
             Some(longest) => longest.clamp(*REQUESTED.start(), *REQUESTED.end()).ilog2(),
-            None => log_longest(a.nonzeros(), multiprocessors, lanes_of_nonzero),
+            None => log_longest(a.rows, a.nonzeros(), resident_warps, lanes_of_nonzero),
         };
         let empty_class = plan::empty_class(log_longest);
         let (row_ptr, rows) = (a.row_ptr.read_only(), a.rows);
@@ -132,6 +111,7 @@ impl<E: SpmmElement> RowBins<E> {
             unsafe { device.launch(&plan::list_items(), plan::launch(items), arguments)? };
         }
         Ok(Self {
+            resident_warps,
             log_longest,
             cut_rows,
             parts,
@@ -142,14 +122,33 @@ impl<E: SpmmElement> RowBins<E> {
         })
     }
 
+    /// The classes of rows that are not cut, each by what is above the lengths of its rows, and with the item after its
+    /// last one. The longest rows come first.
+    fn classes(&self) -> impl Iterator<Item = (u32, u32)> {
+        let above = |class| plan::above(class, self.log_longest);
+        (1..).map(above).zip(self.ends.iter().copied())
+    }
+
+    /// The lanes of the groups, where a nonzero has so many.
+    fn group_sizes(&self, lanes_of_nonzero: u32) -> GroupSizes {
+        GroupSizes::new(lanes_of_nonzero, self.resident_warps, |group| {
+            let mut first = self.parts;
+            let of_class = self.classes().map(|(above, end)| {
+                let rows = end - first;
+                first = end;
+                f64::from(rows) * f64::from(group(above)) / 32.0
+            });
+            f64::from(self.parts) + of_class.sum::<f64>()
+        })
+    }
+
     /// The bins and the number of their blocks, where a nonzero has so many lanes.
     fn bins(&self, lanes_of_nonzero: u32) -> (spmm::RowBins, u32) {
-        let groups = [32, 16, 8, 4, 2, 1];
-        let classes = || (1..).zip(&self.ends);
-        let group = |class| row_bins::group(lanes_of_nonzero, plan::above(class, self.log_longest));
-        let ends = groups.map(|lanes| {
-            let in_bins = classes().take_while(|(class, _)| group(*class) >= lanes);
-            in_bins.last().map_or(self.parts, |(_, end)| *end)
+        let sizes = self.group_sizes(lanes_of_nonzero);
+        let ends = [32, 16, 8, 4, 2, 1].map(|lanes| {
+            let has_enough = |&(above, _): &(u32, u32)| sizes.of_rows_below(above) >= lanes;
+            let in_bins = self.classes().take_while(has_enough);
+            in_bins.last().map_or(self.parts, |(_, end)| end)
         });
         spmm::RowBins::new(self.parts, ends)
     }
@@ -164,11 +163,10 @@ impl<E: SpmmElement> RowBins<E> {
     /// and a tree joins them; the same again for the parts of a row.
     pub fn summation_depth(&self, terms: usize, lanes_of_nonzero: u32) -> usize {
         const TREE: usize = 5;
-        /// Nonzeros of a lane where a group has fewer lanes than a warp.
-        const MOST_OF_LANE: usize = 16;
         let together = (32 / lanes_of_nonzero.clamp(1, 32)) as usize;
         let longest = 1 << self.log_longest;
-        let of_lane = terms.min(longest).div_ceil(together).max(MOST_OF_LANE);
+        let sizes = self.group_sizes(lanes_of_nonzero);
+        let of_lane = sizes.nonzeros_of_lane(terms.min(longest));
         let parts = terms.div_ceil(longest);
         1 + of_lane + TREE + parts.div_ceil(together) + TREE
     }
@@ -221,22 +219,5 @@ impl<E: SpmmElement> fmt::Display for RowBins<E> {
                 self.parts
             ),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::log_longest;
-
-    #[test]
-    fn the_longest_row_is_a_power_of_two_near_1_4_shares_of_a_warp() {
-        let longest = |nonzeros, lanes| 1 << log_longest(nonzeros, 132, lanes);
-        assert_eq!(longest(0, 1), 256, "a lane for each nonzero");
-        assert_eq!(longest(0, 4), 64, "the least");
-        assert_eq!(longest(899_756, 2), 256, "198 is nearer to 256");
-        assert_eq!(longest(1_166_243, 32), 256);
-        assert_eq!(longest(3_000_000, 1), 512);
-        assert_eq!(longest(u32::MAX, 8), 4096, "the most");
-        assert_eq!(1 << log_longest(u32::MAX, 0, 0), 4096);
     }
 }

@@ -3,8 +3,8 @@
 use super::Gpu;
 use super::candidate::Candidate;
 use crate::spmm::plan::statistics::Statistics;
-use crate::spmm::product::row_bins::log_longest;
-use warprow_kernels::spmm::product::{group_sum, row_bins};
+use crate::spmm::product::bin_sizes::{GroupSizes, log_longest, resident_warps};
+use warprow_kernels::spmm::product::group_sum;
 
 /// Rows, or parts of rows, that a warp takes at a time, and what it does for them.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,8 @@ impl BinnedRows {
     /// Those of a matrix.
     pub fn of(gpu: &Gpu, a: &Statistics, candidate: &Candidate) -> Self {
         let lanes = f64::from(candidate.lanes);
-        let log_longest = log_longest(a.nonzeros, gpu.multiprocessors as u32, candidate.lanes);
+        let resident_warps = resident_warps(gpu.multiprocessors as u32);
+        let log_longest = log_longest(a.rows, a.nonzeros, resident_warps, candidate.lanes);
         let longest = 2.0_f64.powi(log_longest as i32);
         let of_warp = |lanes_of_group: f64| lanes_of_group / 32.0;
         let batches = |nonzeros: f64, group: f64| {
@@ -36,21 +37,32 @@ impl BinnedRows {
         let mut found = Self {
             warps: 0.0,
             batches: 0.0,
-            longest: batches(longest.min(f64::from(a.longest_row)), 32.0),
+            longest: 0.0,
             half_lines: f64::from(a.rows) * HALF_LINES_OF_ROW,
         };
         let mut empty_rows = f64::from(a.rows);
-        for (above, rows, nonzeros) in a.lengths.iter() {
+        let classes = || {
+            a.lengths.iter().map(|(above, rows, nonzeros)| {
+                let above = u32::try_from(above).unwrap_or(u32::MAX);
+                match nonzeros / rows > longest {
+                    true => (None, nonzeros / longest, longest),
+                    false => (Some(above), rows, nonzeros / rows),
+                }
+            })
+        };
+        let sizes = GroupSizes::new(candidate.lanes, resident_warps, |group| {
+            let warps = classes()
+                .map(|(above, items, _)| items * of_warp(f64::from(above.map_or(32, group))));
+            warps.sum()
+        });
+        for (_, rows, _) in a.lengths.iter() {
             empty_rows -= rows;
             found.half_lines += rows * HALF_LINES_OF_LISTS;
-            let mean = nonzeros / rows;
-            let (items, of_item, group) = if mean > longest {
-                (nonzeros / longest, longest, 32)
-            } else {
-                let above = u32::try_from(above).unwrap_or(u32::MAX);
-                (rows, mean, row_bins::group(candidate.lanes, above))
-            };
-            let group = f64::from(group);
+        }
+        for (above, items, of_item) in classes() {
+            let group = f64::from(above.map_or(32, |above| sizes.of_rows_below(above)));
+            let most = above.map_or(longest, f64::from).min(f64::from(a.longest_row));
+            found.longest = found.longest.max(batches(most, group));
             found.warps += items * of_warp(group);
             found.batches += items * of_warp(group) * batches(of_item, group);
         }

@@ -1,0 +1,155 @@
+//! How rows are divided for the kernel [`row_bins`](warprow_kernels::spmm::product::row_bins): the longest row that is
+//! not cut, and the lanes of a row.
+//!
+//! docs/notes/spmm.md says what the constants were measured on.
+
+use warprow_kernels::spmm::product::row_bins;
+
+/// Warps that a multiprocessor runs at the same time, as the registers of the kernel for f32 allow.
+const RESIDENT_WARPS: u32 = 48;
+
+/// The longest row that is not cut, for up to two lanes of a nonzero and for more: this multiple of a power of a warp's
+/// share of all nonzeros. With more lanes, a part takes longer.
+const MULTIPLES: [f64; 2] = [6.0, 4.0];
+
+/// That power: on larger matrices, a part that is one share takes longer than it costs to cut a row.
+const POWER: f64 = 0.8;
+
+/// The range of the longest row that is not cut.
+const LONGEST: [f64; 2] = [64.0, 4096.0];
+
+/// Lanes of a nonzero up to which rows of up to twice the mean length are not cut; with more, rows of up to the mean
+/// length. What cutting them balances is less than it costs.
+const LANES_OF_FEW_FEATURES: u32 = 4;
+
+/// No row of more than so many shares is left uncut because its length is usual.
+const MOST_SHARES: f64 = 4.0;
+
+/// Rows from this length on may get fewer lanes, so that all warps run at the same time.
+const LONG_ROW: u32 = 128;
+
+/// The most waves of warps with which they do. Of more, the last one matters less.
+const MOST_WAVES: f64 = 4.0;
+
+/// The warps that a device runs at the same time.
+pub fn resident_warps(multiprocessors: u32) -> u32 {
+    multiprocessors.max(1).saturating_mul(RESIDENT_WARPS)
+}
+
+/// The binary logarithm of the nonzeros of the longest row that is not cut, in a matrix of that size.
+pub fn log_longest(rows: u32, nonzeros: u32, resident_warps: u32, lanes_of_nonzero: u32) -> u32 {
+    let [of_few_lanes, of_more] = MULTIPLES;
+    let multiple = if lanes_of_nonzero <= 2 {
+        of_few_lanes
+    } else {
+        of_more
+    };
+    let share = f64::from(nonzeros) / f64::from(resident_warps.max(1));
+    let usual = f64::from(nonzeros.div_ceil(rows.max(1)).max(1));
+    let means = if lanes_of_nonzero <= LANES_OF_FEW_FEATURES {
+        2.0
+    } else {
+        1.0
+    };
+    let usual = means * usual.log2().ceil().exp2();
+    let [least, most] = LONGEST;
+    let longest = (multiple * share.powf(POWER)).max(usual.min(MOST_SHARES * share));
+    longest.clamp(least, most).log2().round() as u32
+}
+
+/// How many lanes the groups of rows have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupSizes {
+    lanes_of_nonzero: u32,
+    /// By which power of two the groups of long rows are smaller than they would be on a larger matrix.
+    halvings: u32,
+}
+
+impl GroupSizes {
+    /// Those of a matrix whose rows take so many warps. If these run in a few waves, the last one leaves a part of the
+    /// device idle; so long rows get fewer lanes until there is one wave.
+    pub fn new(
+        lanes_of_nonzero: u32,
+        resident_warps: u32,
+        warps: impl Fn(&dyn Fn(u32) -> u32) -> f64,
+    ) -> Self {
+        let waves = |halvings| {
+            let sizes = Self {
+                lanes_of_nonzero,
+                halvings,
+            };
+            warps(&|above| sizes.of_rows_below(above)) / f64::from(resident_warps.max(1))
+        };
+        let is_narrowed = (1.0..MOST_WAVES).contains(&waves(0));
+        let one_wave = (1..=u32::BITS.ilog2()).find(|&halvings| waves(halvings) <= 1.0);
+        Self {
+            lanes_of_nonzero,
+            halvings: one_wave.filter(|_| is_narrowed).unwrap_or(0),
+        }
+    }
+
+    /// The lanes for rows of fewer than `above` nonzeros, a power of two, and of at least half as many.
+    pub fn of_rows_below(self, above: u32) -> u32 {
+        let lanes = row_bins::group(self.lanes_of_nonzero, above);
+        if above / 2 < LONG_ROW {
+            return lanes;
+        }
+        (lanes >> self.halvings).max(self.lanes_of_nonzero.min(lanes))
+    }
+
+    /// The most nonzeros that a lane adds up one after the other, of a row of so many.
+    pub fn nonzeros_of_lane(self, nonzeros: usize) -> usize {
+        let above = u32::try_from(nonzeros).map_or(u32::MAX, |row| row.max(1));
+        let above = above.checked_next_power_of_two().unwrap_or(u32::MAX);
+        let together = self.of_rows_below(above) / self.lanes_of_nonzero.max(1);
+        nonzeros.div_ceil(together.max(1) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The warps that an H200 runs at the same time.
+    const WARPS: u32 = 132 * 48;
+
+    #[test]
+    fn the_longest_row_is_a_power_of_two_that_grows_with_the_matrix() {
+        let longest = |rows, nonzeros, lanes| 1 << log_longest(rows, nonzeros, WARPS, lanes);
+        assert_eq!(longest(0, 0, 1), 64, "the least");
+        assert_eq!(longest(169_343, 1_166_243, 1), 512);
+        assert_eq!(longest(169_343, 1_166_243, 8), 256);
+        assert_eq!(longest(235_868, 2_358_104, 8), 512);
+        assert_eq!(longest(716_847, 13_954_819, 8), 2048);
+        assert_eq!(longest(716_847, 13_954_819, 1), 2048);
+        assert_eq!(longest(9, u32::MAX, 8), 4096, "the most");
+        assert_eq!(1 << log_longest(9, u32::MAX, 0, 0), 4096);
+    }
+
+    #[test]
+    fn rows_of_usual_lengths_are_not_cut_unless_there_are_few_of_them() {
+        let longest = |rows, nonzeros, lanes| 1 << log_longest(rows, nonzeros, WARPS, lanes);
+        assert_eq!(longest(4_267, 4_267 * 500, 4), 1024);
+        assert_eq!(longest(4_267, 4_267 * 500, 8), 512);
+        assert_eq!(longest(100, 100 * 20_000, 4), 1024);
+        assert_eq!(longest(1, 20_000, 4), 64);
+    }
+
+    #[test]
+    fn long_rows_get_fewer_lanes_if_all_warps_then_run_at_the_same_time() {
+        let sizes = |rows: u32, lanes| {
+            GroupSizes::new(lanes, WARPS, |group| {
+                f64::from(rows) * f64::from(group(512)) / 32.0
+            })
+        };
+        let lanes = |rows, of_nonzero| sizes(rows, of_nonzero).of_rows_below(512);
+        assert_eq!(lanes(6_000, 2), 32, "one wave");
+        assert_eq!(lanes(8_000, 2), 16);
+        assert_eq!(lanes(20_000, 4), 8);
+        assert_eq!(lanes(20_000, 16), 32, "16 are too many for one wave");
+        assert_eq!(lanes(60_000, 2), 32, "many waves");
+        assert_eq!(sizes(20_000, 4).of_rows_below(128), 32, "short rows");
+        assert_eq!(sizes(20_000, 4).nonzeros_of_lane(400), 200);
+        assert_eq!(sizes(60_000, 4).nonzeros_of_lane(400), 50);
+    }
+}
