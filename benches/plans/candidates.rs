@@ -72,8 +72,8 @@ impl Candidate {
     }
 }
 
-/// The most features that `row_groups` and `row_bins` take.
-const MAX_GROUPED: u32 = 64;
+/// The most features with which `row_groups` and `row_bins` are tried.
+const MAX_GROUPED: u32 = 128;
 
 /// Elements of a row of X that a lane has at most: 8 lanes are enough for so many, and so on.
 const ELEMENTS_OF_LANE: u32 = 4;
@@ -94,7 +94,7 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
         let bins = SpmmTuning::new().kernel(SpmmKernel::RowBins);
         let bins = bins.order(RowOrder::Given);
         all.push(Candidate::set(bins));
-        for size in [64, 128, 256, 512] {
+        for size in [256, 1024, 4096] {
             all.push(Candidate::set(bins.task_size(size)));
         }
     }

@@ -20,16 +20,51 @@ use warprow_kernels::spmm::{Items, LargeItems, RowMarks};
 /// The longest row that is not cut, if the caller asks for one.
 const REQUESTED: RangeInclusive<u32> = 1..=1 << 30;
 
+/// The bins for a number of lanes of a nonzero.
+#[derive(Clone, Copy, Debug)]
+struct Bins {
+    sizes: GroupSizes,
+    bins: spmm::RowBins,
+    blocks: u32,
+}
+
+impl Bins {
+    /// Those of so many parts and of classes of rows that are not cut: each by what is above the lengths of its rows,
+    /// and with the item after its last one. The longest rows come first.
+    fn new(lanes_of_nonzero: u32, resident_warps: u32, parts: u32, classes: &[(u32, u32)]) -> Self {
+        let sizes = GroupSizes::new(lanes_of_nonzero, resident_warps, |group| {
+            let mut first = parts;
+            let of_class = classes.iter().map(|&(above, end)| {
+                let rows = end - first;
+                first = end;
+                f64::from(rows) * f64::from(group(above)) / 32.0
+            });
+            f64::from(parts) + of_class.sum::<f64>()
+        });
+        let ends = [32, 16, 8, 4, 2, 1].map(|lanes| {
+            let has_enough = |(above, _): &&(u32, u32)| sizes.of_rows_below(*above) >= lanes;
+            let in_bins = classes.iter().take_while(has_enough);
+            in_bins.last().map_or(parts, |(_, end)| *end)
+        });
+        let (bins, blocks) = spmm::RowBins::new(parts, ends);
+        Self {
+            sizes,
+            bins,
+            blocks,
+        }
+    }
+}
+
 /// The rows of a matrix in bins.
 #[derive(Debug)]
 pub struct RowBins<E: SpmmElement> {
-    /// The warps that the device runs at the same time.
-    resident_warps: u32,
     log_longest: u32,
     cut_rows: u32,
     parts: u32,
-    /// For each class of rows that are not cut, the item after its last one.
-    ends: Vec<u32>,
+    /// The number of rows that are not cut and of parts.
+    count: u32,
+    /// For 1, 2, 4 lanes of a nonzero and so on up to 32.
+    bins: [Bins; 6],
     items: DeviceBuffer<u32>,
     /// For the first part of each row, how many of its parts have been stored: 0 between runs.
     arrivals: ZeroCounters,
@@ -92,8 +127,11 @@ impl<E: SpmmElement> RowBins<E> {
         let cut_rows = first[1];
         // All other rows have an item each.
         let parts = items - (rows - cut_rows);
+        let above = |class| plan::above(class, log_longest);
         let ends = first[2..].iter().map(|row| parts + (row - cut_rows));
-        let ends = ends.collect();
+        let classes: Vec<(u32, u32)> = (1..).map(above).zip(ends).collect();
+        let bins =
+            [1, 2, 4, 8, 16, 32].map(|lanes| Bins::new(lanes, resident_warps, parts, &classes));
         let numbers = items as usize * row_bins::NUMBERS_OF_ITEM as usize;
         let mut list = device.uninitialized::<u32>(numbers)?;
         if items > 0 {
@@ -111,51 +149,25 @@ impl<E: SpmmElement> RowBins<E> {
             unsafe { device.launch(&plan::list_items(), plan::launch(items), arguments)? };
         }
         Ok(Self {
-            resident_warps,
             log_longest,
             cut_rows,
             parts,
-            ends,
+            count: items,
+            bins,
             items: list,
             arrivals: ZeroCounters::new(device, parts as usize),
             partial_sums: Scratch::new(device),
         })
     }
 
-    /// The classes of rows that are not cut, each by what is above the lengths of its rows, and with the item after its
-    /// last one. The longest rows come first.
-    fn classes(&self) -> impl Iterator<Item = (u32, u32)> {
-        let above = |class| plan::above(class, self.log_longest);
-        (1..).map(above).zip(self.ends.iter().copied())
-    }
-
-    /// The lanes of the groups, where a nonzero has so many.
-    fn group_sizes(&self, lanes_of_nonzero: u32) -> GroupSizes {
-        GroupSizes::new(lanes_of_nonzero, self.resident_warps, |group| {
-            let mut first = self.parts;
-            let of_class = self.classes().map(|(above, end)| {
-                let rows = end - first;
-                first = end;
-                f64::from(rows) * f64::from(group(above)) / 32.0
-            });
-            f64::from(self.parts) + of_class.sum::<f64>()
-        })
-    }
-
-    /// The bins and the number of their blocks, where a nonzero has so many lanes.
-    fn bins(&self, lanes_of_nonzero: u32) -> (spmm::RowBins, u32) {
-        let sizes = self.group_sizes(lanes_of_nonzero);
-        let ends = [32, 16, 8, 4, 2, 1].map(|lanes| {
-            let has_enough = |&(above, _): &(u32, u32)| sizes.of_rows_below(above) >= lanes;
-            let in_bins = self.classes().take_while(has_enough);
-            in_bins.last().map_or(self.parts, |(_, end)| end)
-        });
-        spmm::RowBins::new(self.parts, ends)
+    /// The bins where a nonzero has so many lanes.
+    fn bins(&self, lanes_of_nonzero: u32) -> &Bins {
+        &self.bins[lanes_of_nonzero.clamp(1, 32).ilog2() as usize]
     }
 
     /// The number of blocks, where a nonzero has so many lanes.
     pub fn blocks(&self, lanes_of_nonzero: u32) -> u32 {
-        self.bins(lanes_of_nonzero).1
+        self.bins(lanes_of_nonzero).blocks
     }
 
     /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros, in a run that has
@@ -165,7 +177,7 @@ impl<E: SpmmElement> RowBins<E> {
         const TREE: usize = 5;
         let together = (32 / lanes_of_nonzero.clamp(1, 32)) as usize;
         let longest = 1 << self.log_longest;
-        let sizes = self.group_sizes(lanes_of_nonzero);
+        let sizes = self.bins(lanes_of_nonzero).sizes;
         let of_lane = sizes.nonzeros_of_lane(terms.min(longest));
         let parts = terms.div_ceil(longest);
         1 + of_lane + TREE + parts.div_ceil(together) + TREE
@@ -177,7 +189,7 @@ impl<E: SpmmElement> RowBins<E> {
         run: &RunArguments<E>,
         launch: impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
-        let (bins, blocks) = self.bins(run.lanes_of_nonzero);
+        let &Bins { bins, blocks, .. } = self.bins(run.lanes_of_nonzero);
         let with = |partial, arrivals| {
             launch(LaunchArguments {
                 row_ptr: run.row_ptr,
@@ -209,7 +221,7 @@ impl<E: SpmmElement> RowBins<E> {
 
 impl<E: SpmmElement> fmt::Display for RowBins<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (items, longest) = (self.ends.last().unwrap_or(&0), 1_u64 << self.log_longest);
+        let (items, longest) = (self.count, 1_u64 << self.log_longest);
         write!(f, "{items} rows and parts of rows")?;
         match self.cut_rows {
             0 => Ok(()),

@@ -61,7 +61,9 @@ impl BinnedRows {
         }
         for (above, items, of_item) in classes() {
             let group = f64::from(above.map_or(32, |above| sizes.of_rows_below(above)));
-            let most = above.map_or(longest, f64::from).min(f64::from(a.longest_row));
+            let most = above
+                .map_or(longest, f64::from)
+                .min(f64::from(a.longest_row));
             found.longest = found.longest.max(batches(most, group));
             found.warps += items * of_warp(group);
             found.batches += items * of_warp(group) * batches(of_item, group);

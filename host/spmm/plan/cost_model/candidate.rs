@@ -136,7 +136,7 @@ impl FeatureRow {
         (self.is_single).then_some(self.whole_row(SpmmKernel::Spmv, 32))
     }
 
-    /// `row_bins`; `None` for more than 64 features, or several tiles.
+    /// `row_bins`; `None` for more than 128 features, or several tiles.
     pub fn row_bins(self) -> Option<Candidate> {
         (self.is_one_tile).then_some(self.whole_row(SpmmKernel::RowBins, 32))
     }
@@ -159,7 +159,7 @@ impl FeatureRow {
         row_groups::group(self.lanes_of_nonzero, asked_for)
     }
 
-    /// `row_groups`, with each number of lanes that a group may have; nothing for one feature, more than 64, or several
+    /// `row_groups`, with each number of lanes that a group may have; nothing for one feature, more than 128, or several
     /// tiles.
     pub fn row_groups(self) -> impl Iterator<Item = Candidate> {
         let is_grouped = self.is_one_tile && self.features > 1;

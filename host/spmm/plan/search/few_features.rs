@@ -72,7 +72,7 @@ impl Search {
             .map(|(_, kernel)| kernel)
     }
 
-    /// The lanes of a row in a run by `row_groups`; `None` for one feature, more than 64, or several tiles.
+    /// The lanes of a row in a run by `row_groups`; `None` for one feature, more than 128, or several tiles.
     pub fn group(&self, row: FeatureRow) -> Option<u32> {
         let all = row.row_groups();
         let all = all.map(|candidate| self.choice(&self.statistics, candidate));

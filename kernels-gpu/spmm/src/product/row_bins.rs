@@ -20,7 +20,7 @@
 //! A nonzero costs its column (4 B), its value, and its sectors of X (32 B each) from the L2 cache if the L1 cache
 //! lacks them. A row costs 16 B of the list of items, and neighbouring rows of A lose their place beside each other.
 //!
-//! When to use it: for 2 to 64 features, where rows have different lengths.
+//! When to use it: for 2 to 128 features, where rows have different lengths.
 
 pub use crate::bins::BLOCK;
 use crate::product::group_sum;
@@ -49,7 +49,7 @@ pub const ITEMS: ItemKind = ItemKind::RowBins;
 pub const HAS_EXTREMA: bool = true;
 
 /// The most features for which the cost model predicts it, and plans choose it.
-pub const MAX_FEATURES: u32 = 64;
+pub const MAX_FEATURES: u32 = 128;
 
 /// Numbers of an item in [`Items::row`]: the row of A, the nonzeros from which to which it goes, and the row of Y.
 pub const NUMBERS_OF_ITEM: u32 = 4;
