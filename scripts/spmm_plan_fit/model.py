@@ -68,21 +68,31 @@ def resident_warps(s):
 
 
 def binned_rows(s):
-    """Warps that take the rows in bins, the batches of nonzeros that they load, and those of the longest row."""
+    """Warps that take the rows in bins, the batches of nonzeros that they load, and those of the longest row.
+
+    As host/spmm/plan/cost_model/bins.rs has it, and host/spmm/product/bin_sizes.rs."""
     uncut = longest_uncut(s)[:, None]
     lanes = s.lanes[:, None]
     rows, nonzeros = s.row_bins[:, :, 0], s.row_bins[:, :, 1]
     above = 2.0 ** np.arange(1, rows.shape[1] + 1)
     mean = nonzeros / np.maximum(rows, 1)
     is_cut = mean > uncut
+    items = np.where(is_cut, nonzeros / uncut, rows)
     of_lane = np.clip(2 * lanes, 4, 16)
     group = np.where(is_cut, 32, np.clip(above // of_lane * lanes, lanes, 32))
-    items = np.where(is_cut, nonzeros / uncut, rows)
+    waves = lambda group: (items * group / 32).sum(1) / (s.multiprocessors * 48)
+    halved = lambda count: np.where(~is_cut & (above >= 256), np.maximum(group // 2**count, np.minimum(lanes, group)), group)
+    few = (waves(group) >= 1) & (waves(group) < 4)
+    for count in range(5, 0, -1):
+        # The fewest halvings that are enough are the last ones here.
+        narrower = np.where((few & (waves(halved(count)) <= 1))[:, None], halved(count), group if count == 5 else narrower)
+    group = narrower
     batches = lambda length, group: length * lanes / (group * GROUPS_LOADS) + 0.5
     warps = items * group / 32
     loaded = warps * batches(np.minimum(mean, uncut), group)
     empty = np.maximum(s.rows_ - rows.sum(1), 0) * s.lanes / 32
-    longest = batches(np.minimum(s.longest[:, None], uncut), 32)[:, 0]
+    most = np.minimum(np.where(is_cut, uncut, above), s.longest[:, None])
+    longest = np.where(rows > 0, batches(most, group), 0).max(1)
     return warps.sum(1) + empty, loaded.sum(1), longest
 
 

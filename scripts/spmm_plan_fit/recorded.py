@@ -57,10 +57,12 @@ def shape(result, features):
 
 
 def longest_uncut(s):
-    """The longest row that `row_bins` does not cut, as host/spmm/product/row_bins.rs has it."""
-    share = np.floor(1.4 * s.nnz / (s.multiprocessors * 48))
-    longest = np.clip(np.maximum(share, 256 // s.lanes), 64, 4096)
-    return 2.0 ** (np.floor(np.log2(longest * longest * 2)) // 2)
+    """The longest row that `row_bins` does not cut, as host/spmm/product/bin_sizes.rs has it."""
+    share = s.nnz / (s.multiprocessors * 48)
+    of_size = np.where(s.lanes <= 2, 6.0, 4.0) * share**0.8
+    usual = np.where(s.lanes <= 4, 2.0, 1.0) * 2.0 ** np.ceil(np.log2(np.ceil(s.nnz / s.rows_)))
+    longest = np.maximum(of_size, np.minimum(usual, 4 * share))
+    return 2.0 ** np.round(np.log2(np.clip(longest, 64, 4096)))
 
 
 def variation(bins):
@@ -126,7 +128,6 @@ class Sweeps:
         self.l2_bytes = of_device([device["l2_bytes"] for device in devices])
         self.memory_rate = of_device([RATES[name][0] for name in self.gpus])
         self.clock = of_device([RATES[name][1] for name in self.gpus])
-        self._sizes_of_bins(number(lambda g, m, f, r: r["task_size"] or 0))
         statistics = [m["clustered"] if ordered else m["given"] for (_, m, _, _), ordered in zip(rows, self.ordered)]
         self.longest = np.array([float(s["longest_row"]) for s in statistics])
         self.variation = np.array([variation(s["rows"]) for s in statistics])
@@ -134,16 +135,6 @@ class Sweeps:
         self.row_bins = np.array([s["rows"] for s in statistics], float)
         self._columns(statistics)
         self._locality(statistics)
-
-    def _sizes_of_bins(self, size):
-        """Of the longest rows that `row_bins` was told not to cut, the one counts that is nearest to the plan's.
-
-        The sweeps are older than the rule by which the plan chooses it."""
-        distance = np.abs(np.log2(np.maximum(size, 1) / longest_uncut(self)))
-        distance[~self.binned | (size == 0) | self.own] = np.inf
-        least = np.full(self.cases, np.inf)
-        np.minimum.at(least, self.case, distance)
-        self.sized = np.where(self.binned, distance != least[self.case], self.sized)
 
     def _columns(self, statistics):
         """Columns and their nonzeros by length, the longest first, and their sums."""

@@ -2,27 +2,10 @@
 
 use super::{Search, faster};
 use crate::spmm::plan::cost_model::candidate::{Candidate, FeatureRow};
-use crate::spmm::plan::statistics::Statistics;
 use warprow_kernels::spmm::SpmmKernel;
 
-/// Nonzeros of the largest small matrix.
-const LARGEST_SMALL: u32 = 1_000_000;
-
-/// Maximum number of features with which plans consider `row_groups`. With more, on the matrices that the model was
-/// fitted to, it gains 6 % at most, and loses up to 26 %.
-const MAX_FEATURES_OF_GROUPS: u32 = 16;
-
-/// The same for small matrices.
-const MAX_FEATURES_OF_GROUPS_IF_SMALL: u32 = 32;
-
-/// Whether `row_groups` is considered for so many features. `row_bins` always is, if the model predicts it at all.
-fn may_have_groups(a: &Statistics, features: u32) -> bool {
-    let most = match a.nonzeros <= LARGEST_SMALL {
-        true => MAX_FEATURES_OF_GROUPS_IF_SMALL,
-        false => MAX_FEATURES_OF_GROUPS,
-    };
-    features <= most
-}
+/// Maximum number of features with which plans consider `row_groups`. With more, the model chooses it too often.
+const MAX_FEATURES_OF_GROUPS: u32 = 32;
 
 impl Search {
     /// Whether the caller's options leave a kernel for few features.
@@ -51,8 +34,7 @@ impl Search {
 
     /// `row_groups`, with the numbers of lanes that the caller leaves.
     pub(super) fn row_groups(&self) -> impl Iterator<Item = Candidate> {
-        let is_considered =
-            self.kernel.is_some() || may_have_groups(&self.statistics, self.row.features());
+        let is_considered = self.kernel.is_some() || self.row.features() <= MAX_FEATURES_OF_GROUPS;
         let is_left = self.leaves(SpmmKernel::RowGroups) && self.is_sum && is_considered;
         let lanes = self.lanes.filter(|_| self.kernel.is_some());
         let group = lanes.map(|lanes| self.row.group(lanes));
@@ -63,7 +45,7 @@ impl Search {
     /// The kernel for few features that is better for a run with a row of X than another candidate; `None` if none is.
     pub fn for_few_features(&self, row: FeatureRow, other: &Candidate) -> Option<SpmmKernel> {
         let seconds = |candidate: &Candidate| self.predict(candidate).seconds;
-        let may_have_groups = self.is_sum && may_have_groups(&self.statistics, row.features());
+        let may_have_groups = self.is_sum && row.features() <= MAX_FEATURES_OF_GROUPS;
         let groups = row.row_groups().filter(|_| may_have_groups);
         let all = groups.chain(row.row_bins());
         let best = all.map(|candidate| (seconds(&candidate), candidate.kernel));
