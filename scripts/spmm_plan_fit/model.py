@@ -80,19 +80,21 @@ def binned_rows(s):
     items = np.where(is_cut, nonzeros / uncut, rows)
     of_lane = np.clip(2 * lanes, 4, 16)
     group = np.where(is_cut, 32, np.clip(above // of_lane * lanes, lanes, 32))
+    # If the warps run in a few waves, long rows get fewer lanes until there is one; then no row has more.
     waves = lambda group: (items * group / 32).sum(1) / (s.multiprocessors * 48)
-    halved = lambda count: np.where(~is_cut & (above >= 256), np.maximum(group // 2**count, np.minimum(lanes, group)), group)
+    is_long = ~is_cut & (above >= 256)
     few = (waves(group) >= 1) & (waves(group) < 4)
-    for count in range(5, 0, -1):
-        # The fewest halvings that are enough are the last ones here.
-        narrower = np.where((few & (waves(halved(count)) <= 1))[:, None], halved(count), group if count == 5 else narrower)
-    group = narrower
+    most = np.full_like(s.lanes, 32)
+    for fewer in (1, 2, 4, 8, 16):
+        fits = few & (fewer >= s.lanes) & (waves(np.where(is_long, np.minimum(group, fewer), group)) <= 1)
+        most = np.where(fits, fewer, most)
+    group = np.where(is_cut, 32, np.minimum(group, most[:, None]))
     batches = lambda length, group: length * lanes / (group * GROUPS_LOADS) + 0.5
     warps = items * group / 32
     loaded = warps * batches(np.minimum(mean, uncut), group)
     empty = np.maximum(s.rows_ - rows.sum(1), 0) * s.lanes / 32
-    most = np.minimum(np.where(is_cut, uncut, above), s.longest[:, None])
-    longest = np.where(rows > 0, batches(most, group), 0).max(1)
+    length = np.minimum(np.where(is_cut, uncut, above), s.longest[:, None])
+    longest = np.where(rows > 0, batches(length, group), 0).max(1)
     return warps.sum(1) + empty, loaded.sum(1), longest
 
 

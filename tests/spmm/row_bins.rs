@@ -109,6 +109,25 @@ fn bins_have_whole_blocks_of_groups_that_suit_their_rows() {
     }
 }
 
+/// One and a half waves of warps: with 16 lanes a row they are one. Shorter rows have no more lanes.
+#[test]
+fn long_rows_of_a_few_waves_have_fewer_lanes() {
+    for device in devices() {
+        let warps = 48 * device.properties().multiprocessors as usize;
+        let lengths = [vec![150; warps + warps / 2], vec![100; 8]].concat();
+        let whole = WholeProduct::<f32>::new(structure(&lengths).view(), 8, 3);
+        let plan = Spmm::<f32>::plan(&device, whole.a(), cut_at(512)).unwrap();
+        let config = plan.launch_config(8).unwrap().unwrap();
+        // A block has 8 groups of 16 lanes.
+        assert_eq!(config.grid.x as usize, lengths.len().div_ceil(8), "{plan}");
+        let checked = whole.verify(plan.multiply(whole.x().view()).unwrap().view());
+        assert!(checked.is_exact(), "{plan}: {checked}");
+        // With 2 lanes a nonzero, 8 lanes have the features of a nonzero each.
+        let depth = plan.summation_depth(150, 8);
+        assert!((150_usize.div_ceil(8)..150).contains(&depth), "{depth}");
+    }
+}
+
 /// One plan, wider and narrower X: the room for partial sums grows, and counters are shared.
 #[test]
 fn a_plan_with_parts_multiplies_x_of_any_width_in_turn() {

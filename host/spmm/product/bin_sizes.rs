@@ -3,6 +3,7 @@
 //!
 //! docs/notes/spmm.md says what the constants were measured on.
 
+use cuda_std::warp::WARP_SIZE;
 use warprow_kernels::spmm::product::row_bins;
 
 /// Warps that a multiprocessor runs at the same time, as the registers of the kernel for f32 allow.
@@ -61,40 +62,45 @@ pub fn log_longest(rows: u32, nonzeros: u32, resident_warps: u32, lanes_of_nonze
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupSizes {
     lanes_of_nonzero: u32,
-    /// By which power of two the groups of long rows are smaller than they would be on a larger matrix.
-    halvings: u32,
+    /// The lanes of the largest groups: fewer than a warp has only if long rows run in one wave then.
+    most: u32,
 }
 
 impl GroupSizes {
-    /// Those of a matrix whose rows take so many warps. If these run in a few waves, the last one leaves a part of the
-    /// device idle; so long rows get fewer lanes until there is one wave.
+    /// Those of a matrix whose rows take so many warps, by the lanes of rows below a length. If these warps run in a
+    /// few waves, the last one leaves a part of the device idle; so long rows get fewer lanes until there is one wave.
+    /// Shorter rows never have more lanes than longer ones.
     pub fn new(
         lanes_of_nonzero: u32,
         resident_warps: u32,
         warps: impl Fn(&dyn Fn(u32) -> u32) -> f64,
     ) -> Self {
-        let waves = |halvings| {
-            let sizes = Self {
-                lanes_of_nonzero,
-                halvings,
-            };
-            warps(&|above| sizes.of_rows_below(above)) / f64::from(resident_warps.max(1))
-        };
-        let is_narrowed = (1.0..MOST_WAVES).contains(&waves(0));
-        let one_wave = (1..=u32::BITS.ilog2()).find(|&halvings| waves(halvings) <= 1.0);
-        Self {
+        let with_most = |most| Self {
             lanes_of_nonzero,
-            halvings: one_wave.filter(|_| is_narrowed).unwrap_or(0),
+            most,
+        };
+        let waves = |most| {
+            let lanes = |above| match above / 2 < LONG_ROW {
+                true => with_most(WARP_SIZE).of_rows_below(above),
+                false => with_most(most).of_rows_below(above),
+            };
+            warps(&lanes) / f64::from(resident_warps.max(1))
+        };
+        if !(1.0..MOST_WAVES).contains(&waves(WARP_SIZE)) {
+            return with_most(WARP_SIZE);
         }
+        let fewer = [16, 8, 4, 2, 1].into_iter();
+        let mut fewer = fewer.filter(|&lanes| lanes >= lanes_of_nonzero);
+        with_most(
+            fewer
+                .find(|&lanes| waves(lanes) <= 1.0)
+                .unwrap_or(WARP_SIZE),
+        )
     }
 
     /// The lanes for rows of fewer than `above` nonzeros, a power of two, and of at least half as many.
     pub fn of_rows_below(self, above: u32) -> u32 {
-        let lanes = row_bins::group(self.lanes_of_nonzero, above);
-        if above / 2 < LONG_ROW {
-            return lanes;
-        }
-        (lanes >> self.halvings).max(self.lanes_of_nonzero.min(lanes))
+        row_bins::group(self.lanes_of_nonzero, above).min(self.most)
     }
 
     /// The most nonzeros that a lane adds up one after the other, of a row of so many.
@@ -142,13 +148,19 @@ mod tests {
                 f64::from(rows) * f64::from(group(512)) / 32.0
             })
         };
+        let short = GroupSizes::new(2, WARPS, |group| 8_000.0 * f64::from(group(128)) / 32.0);
+        assert_eq!(short.of_rows_below(128), 32, "rows that are not long");
         let lanes = |rows, of_nonzero| sizes(rows, of_nonzero).of_rows_below(512);
         assert_eq!(lanes(6_000, 2), 32, "one wave");
         assert_eq!(lanes(8_000, 2), 16);
         assert_eq!(lanes(20_000, 4), 8);
         assert_eq!(lanes(20_000, 16), 32, "16 are too many for one wave");
         assert_eq!(lanes(60_000, 2), 32, "many waves");
-        assert_eq!(sizes(20_000, 4).of_rows_below(128), 32, "short rows");
+        assert_eq!(
+            sizes(20_000, 4).of_rows_below(128),
+            8,
+            "no more than longer rows"
+        );
         assert_eq!(sizes(20_000, 4).nonzeros_of_lane(400), 200);
         assert_eq!(sizes(60_000, 4).nonzeros_of_lane(400), 50);
     }
