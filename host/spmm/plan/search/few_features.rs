@@ -2,10 +2,27 @@
 
 use super::{Search, faster};
 use crate::spmm::plan::cost_model::candidate::{Candidate, FeatureRow};
+use crate::spmm::plan::statistics::Statistics;
 use warprow_kernels::spmm::SpmmKernel;
 
-/// Maximum number of features with which plans consider `row_groups`. With more, the model chooses it too often.
-const MAX_FEATURES_OF_GROUPS: u32 = 32;
+/// Nonzeros of the largest small matrix.
+const LARGEST_SMALL: u32 = 1_000_000;
+
+/// Maximum number of features with which plans consider `row_groups`. With more, the model takes it too often where
+/// neighbouring rows share columns: with 32 features, a product then takes up to 1.7 times as long.
+const MAX_FEATURES_OF_GROUPS: u32 = 16;
+
+/// The same for small matrices.
+const MAX_FEATURES_OF_GROUPS_IF_SMALL: u32 = 32;
+
+/// Whether `row_groups` is considered for so many features. `row_bins` always is, if the model predicts it at all.
+fn may_have_groups(a: &Statistics, features: u32) -> bool {
+    let most = match a.nonzeros <= LARGEST_SMALL {
+        true => MAX_FEATURES_OF_GROUPS_IF_SMALL,
+        false => MAX_FEATURES_OF_GROUPS,
+    };
+    features <= most
+}
 
 impl Search {
     /// Whether the caller's options leave a kernel for few features.
@@ -34,7 +51,8 @@ impl Search {
 
     /// `row_groups`, with the numbers of lanes that the caller leaves.
     pub(super) fn row_groups(&self) -> impl Iterator<Item = Candidate> {
-        let is_considered = self.kernel.is_some() || self.row.features() <= MAX_FEATURES_OF_GROUPS;
+        let is_considered =
+            self.kernel.is_some() || may_have_groups(&self.statistics, self.row.features());
         let is_left = self.leaves(SpmmKernel::RowGroups) && self.is_sum && is_considered;
         let lanes = self.lanes.filter(|_| self.kernel.is_some());
         let group = lanes.map(|lanes| self.row.group(lanes));
@@ -45,7 +63,7 @@ impl Search {
     /// The kernel for few features that is better for a run with a row of X than another candidate; `None` if none is.
     pub fn for_few_features(&self, row: FeatureRow, other: &Candidate) -> Option<SpmmKernel> {
         let seconds = |candidate: &Candidate| self.predict(candidate).seconds;
-        let may_have_groups = self.is_sum && row.features() <= MAX_FEATURES_OF_GROUPS;
+        let may_have_groups = self.is_sum && may_have_groups(&self.statistics, row.features());
         let groups = row.row_groups().filter(|_| may_have_groups);
         let all = groups.chain(row.row_bins());
         let best = all.map(|candidate| (seconds(&candidate), candidate.kernel));
