@@ -9,6 +9,7 @@ use super::statistics::Statistics;
 use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
+use few_features::may_have_bins;
 use std::iter;
 use warprow_kernels::spmm::{EpilogueKind, SpmmKernel};
 
@@ -270,6 +271,7 @@ impl Search {
         let may_be_predicted = |choice: &Choice| match choice.candidate.kernel {
             _ if self.kernel.is_some() => true,
             SpmmKernel::InStep => has_features && a.mean_row() >= least_row,
+            SpmmKernel::RowBins => may_have_bins(a, self.row.features()),
             _ => true,
         };
         let candidates = self.candidates(a).into_iter();

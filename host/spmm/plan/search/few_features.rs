@@ -8,20 +8,34 @@ use warprow_kernels::spmm::SpmmKernel;
 /// Nonzeros of the largest small matrix.
 const LARGEST_SMALL: u32 = 1_000_000;
 
-/// Maximum number of features with which plans consider `row_groups`. With more, the model takes it too often where
-/// neighbouring rows share columns: with 32 features, a product then takes up to 1.7 times as long.
-const MAX_FEATURES_OF_GROUPS: u32 = 16;
+/// Maximum number of features with which plans consider `row_groups`, and choose `row_bins` where rows have similar
+/// lengths. With more, the model takes them too often where neighbouring rows share columns: with 32 features, a product then
+/// takes up to 1.7 times as long.
+const MAX_FEATURES: u32 = 16;
 
-/// The same for small matrices.
+/// The same of `row_groups` for small matrices. `row_bins` has no limit there.
 const MAX_FEATURES_OF_GROUPS_IF_SMALL: u32 = 32;
 
-/// Whether `row_groups` is considered for so many features. `row_bins` always is, if the model predicts it at all.
+/// The least [variation](Statistics::variation) of the lengths of rows that are not similar. In the sweeps, no matrix
+/// has one between 0.7 and 1.
+const LEAST_VARIATION: f64 = 0.7;
+
+/// Whether `row_groups` is considered for so many features.
 fn may_have_groups(a: &Statistics, features: u32) -> bool {
-    let most = match a.nonzeros <= LARGEST_SMALL {
+    let most = match is_small(a) {
         true => MAX_FEATURES_OF_GROUPS_IF_SMALL,
-        false => MAX_FEATURES_OF_GROUPS,
+        false => MAX_FEATURES,
     };
     features <= most
+}
+
+/// Whether `row_bins` is chosen for so many features without being timed, if the model predicts it at all.
+pub(super) fn may_have_bins(a: &Statistics, features: u32) -> bool {
+    features <= MAX_FEATURES || is_small(a) || a.variation() >= LEAST_VARIATION
+}
+
+fn is_small(a: &Statistics) -> bool {
+    a.nonzeros <= LARGEST_SMALL
 }
 
 impl Search {
@@ -65,7 +79,8 @@ impl Search {
         let seconds = |candidate: &Candidate| self.predict(candidate).seconds;
         let may_have_groups = self.is_sum && may_have_groups(&self.statistics, row.features());
         let groups = row.row_groups().filter(|_| may_have_groups);
-        let all = groups.chain(row.row_bins());
+        let may_have_bins = may_have_bins(&self.statistics, row.features());
+        let all = groups.chain(row.row_bins().filter(|_| may_have_bins));
         let best = all.map(|candidate| (seconds(&candidate), candidate.kernel));
         let best = best.min_by(|one, other| one.0.total_cmp(&other.0));
         best.filter(|(least, _)| *least < seconds(other))

@@ -138,6 +138,33 @@ fn row_bins_is_a_candidate_for_all_reductions_of_up_to_128_known_features_in_one
     assert!(!is_candidate(&untold));
 }
 
+/// By the model alone, `row_bins` would be chosen for all of them.
+#[test]
+fn row_bins_is_not_predicted_for_more_than_16_features_if_many_rows_have_similar_lengths() {
+    let similar = |rows| Statistics {
+        variation: Some(0.4),
+        ..skewed(rows, 6)
+    };
+    for (a, wide, wanted) in [
+        (similar(200_000), 16, true),
+        (similar(200_000), 32, false),
+        (similar(100_000), 32, true),
+        (skewed(200_000, 6), 32, true),
+    ] {
+        let search = search(a.clone(), features(wide));
+        let what = format!("{} rows, {wide} features", a.rows);
+        assert_eq!(
+            search.best_of_each(1.0)[0].candidate.kernel,
+            SpmmKernel::RowBins,
+            "{what}"
+        );
+        let chosen = search.choose().candidate;
+        assert_eq!(chosen.kernel == SpmmKernel::RowBins, wanted, "{what}");
+        let few = search.for_few_features(search.row, &search.row.vector(8, 1));
+        assert_eq!(few == Some(SpmmKernel::RowBins), wanted, "{what}: {few:?}");
+    }
+}
+
 #[test]
 fn row_groups_is_a_candidate_for_sums_and_means_of_2_to_16_known_features_and_of_32_if_the_matrix_is_small()
  {
