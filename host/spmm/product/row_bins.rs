@@ -64,7 +64,7 @@ pub struct RowBins<E: SpmmElement> {
     /// The number of rows that are not cut and of parts.
     count: u32,
     /// For 1, 2, 4 lanes of a nonzero and so on up to 32.
-    bins: [Bins; 6],
+    bins: Box<[Bins; 6]>,
     items: DeviceBuffer<u32>,
     /// For the first part of each row, how many of its parts have been stored: 0 between runs.
     arrivals: ZeroCounters,
@@ -130,8 +130,9 @@ impl<E: SpmmElement> RowBins<E> {
         let above = |class| plan::above(class, log_longest);
         let ends = first[2..].iter().map(|row| parts + (row - cut_rows));
         let classes: Vec<(u32, u32)> = (1..).map(above).zip(ends).collect();
-        let bins =
-            [1, 2, 4, 8, 16, 32].map(|lanes| Bins::new(lanes, resident_warps, parts, &classes));
+        let bins = Box::new(
+            [1, 2, 4, 8, 16, 32].map(|lanes| Bins::new(lanes, resident_warps, parts, &classes)),
+        );
         let numbers = items as usize * row_bins::NUMBERS_OF_ITEM as usize;
         let mut list = device.uninitialized::<u32>(numbers)?;
         if items > 0 {
