@@ -1,35 +1,41 @@
 //! How rows are divided for the kernel [`row_bins`](warprow_kernels::spmm::product::row_bins): the longest row that is
 //! not cut, and the lanes of a row.
 //!
+//! - A *share* is the nonzeros of the matrix divided by the resident warps: those that run at the same time.
+//! - A *part* is a piece of a cut row, as long as the longest row that is not cut. It has a warp.
+//! - The *lanes of a nonzero* load its row of X together. A *group* has the lanes of a row.
+//! - A *wave* is as many warps as run at the same time.
+//!
 //! docs/notes/spmm.md says what the constants were measured on.
 
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels::spmm::product::row_bins;
 
-/// Warps that a multiprocessor runs at the same time, as the registers of the kernel for f32 allow.
+/// Resident warps of a multiprocessor, as 40 registers allow: those of the kernel for f32 on sm_90. All types and GPUs
+/// are planned with so many.
 const RESIDENT_WARPS: u32 = 48;
 
-/// The longest row that is not cut, for up to two lanes of a nonzero and for more: this multiple of a power of a warp's
-/// share of all nonzeros. With more lanes, a part takes longer.
+/// The longest row that is not cut is about this multiple of a power of the share: for up to two lanes of a nonzero, and
+/// for more, with which a part takes longer.
 const MULTIPLES: [f64; 2] = [6.0, 4.0];
 
-/// That power: on larger matrices, a part that is one share takes longer than it costs to cut a row.
+/// That power. The best length grows more slowly than the share: 512 nonzeros for a share of 370, 2048 for 2200.
 const POWER: f64 = 0.8;
 
 /// The range of the longest row that is not cut.
 const LONGEST: [f64; 2] = [64.0, 4096.0];
 
-/// Lanes of a nonzero up to which rows of up to twice the mean length are not cut; with more, rows of up to the mean
-/// length. What cutting them balances is less than it costs.
+/// Rows of usual length are not cut: up to the mean length, rounded up to a power of two, or twice that for at most so
+/// many lanes of a nonzero. Cutting them costs more time than the better balance saves.
 const LANES_OF_FEW_FEATURES: u32 = 4;
 
-/// No row of more than so many shares is left uncut because its length is usual.
+/// The limit of a usual length, in shares.
 const MOST_SHARES: f64 = 4.0;
 
-/// Rows from this length on may get fewer lanes, so that all warps run at the same time.
+/// If rows from this length on take a few waves, groups get fewer lanes.
 const LONG_ROW: u32 = 128;
 
-/// The most waves of warps with which they do. Of more, the last one matters less.
+/// Fewer than so many waves are few: 3.2 gained by it, 9 lost, and nothing between was measured.
 const MOST_WAVES: f64 = 4.0;
 
 /// The warps that a device runs at the same time.
@@ -62,14 +68,15 @@ pub fn log_longest(rows: u32, nonzeros: u32, resident_warps: u32, lanes_of_nonze
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupSizes {
     lanes_of_nonzero: u32,
-    /// The lanes of the largest groups: fewer than a warp has only if long rows run in one wave then.
+    /// The most lanes of a group: fewer than 32 only if all warps are one wave then.
     most: u32,
 }
 
 impl GroupSizes {
-    /// Those of a matrix whose rows take so many warps, by the lanes of rows below a length. If these warps run in a
-    /// few waves, the last one leaves a part of the device idle; so long rows get fewer lanes until there is one wave.
-    /// Shorter rows never have more lanes than longer ones.
+    /// Those of a matrix. `warps` returns how many warps all its rows and parts take, if it is given the lanes of rows
+    /// below a power of two. In the last of a few waves, a part of the device would be idle. So long rows get the most
+    /// lanes with which everything is one wave, and shorter rows get no more than that. If nothing fits one wave,
+    /// groups stay as they are.
     pub fn new(
         lanes_of_nonzero: u32,
         resident_warps: u32,
@@ -103,12 +110,15 @@ impl GroupSizes {
         row_bins::group(self.lanes_of_nonzero, above).min(self.most)
     }
 
-    /// The most nonzeros that a lane adds up one after the other, of a row of so many.
+    /// The most nonzeros that a lane adds up one after the other, of a row of so many or of any shorter one.
     pub fn nonzeros_of_lane(self, nonzeros: usize) -> usize {
-        let above = u32::try_from(nonzeros).map_or(u32::MAX, |row| row.max(1));
+        /// Of rows that are too short for the largest groups.
+        const OF_SHORT_ROWS: usize = 16;
+        let above = u32::try_from(nonzeros).map_or(u32::MAX, |row| row.saturating_add(1));
         let above = above.checked_next_power_of_two().unwrap_or(u32::MAX);
         let together = self.of_rows_below(above) / self.lanes_of_nonzero.max(1);
-        nonzeros.div_ceil(together.max(1) as usize)
+        let of_this_row = nonzeros.div_ceil(together.max(1) as usize);
+        of_this_row.max(OF_SHORT_ROWS)
     }
 }
 

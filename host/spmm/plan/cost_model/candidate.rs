@@ -19,7 +19,7 @@ pub struct FeatureRow {
     in_step_loads: in_step::Loads,
     /// Lanes of a nonzero in `row_groups` and `row_bins`.
     lanes_of_nonzero: u32,
-    /// Whether the cost model predicts these for so many features: up to 64, in one tile.
+    /// Whether the cost model predicts these for so many features: up to 128, in one tile.
     is_one_tile: bool,
     /// Whether there is a kernel for one feature alone.
     is_single: bool,

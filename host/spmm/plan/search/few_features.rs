@@ -13,11 +13,11 @@ const LARGEST_SMALL: u32 = 1_000_000;
 /// takes up to 1.7 times as long.
 const MAX_FEATURES: u32 = 16;
 
-/// The same of `row_groups` for small matrices. `row_bins` has no limit there.
+/// The same of `row_groups` for small matrices. `row_bins` has only the limit of its kernel there.
 const MAX_FEATURES_OF_GROUPS_IF_SMALL: u32 = 32;
 
-/// The least [variation](Statistics::variation) of the lengths of rows that are not similar. In the sweeps, no matrix
-/// has one between 0.7 and 1.
+/// From this [variation](Statistics::variation) on, the lengths of rows are not similar. No matrix of the sweeps is
+/// between 0.7 and 1. A plan that counts nothing assumes less.
 const LEAST_VARIATION: f64 = 0.7;
 
 /// Whether `row_groups` is considered for so many features.
@@ -29,7 +29,7 @@ fn may_have_groups(a: &Statistics, features: u32) -> bool {
     features <= most
 }
 
-/// Whether `row_bins` is chosen for so many features without being timed, if the model predicts it at all.
+/// Whether a plan that does not time candidates may choose `row_bins` for so many features.
 pub(super) fn may_have_bins(a: &Statistics, features: u32) -> bool {
     features <= MAX_FEATURES || is_small(a) || a.variation() >= LEAST_VARIATION
 }
