@@ -88,7 +88,7 @@ impl RowLengths {
     }
 
     /// Each bin that has rows: a power of two that is above their lengths, their number, and that of their nonzeros.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, f64, f64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u64, f64, f64)> + Clone {
         let bins = (1..).map(|log| 1 << log).zip(self.bins);
         bins.filter(|(_, (rows, _))| *rows > 0)
             .map(|(above, (rows, nonzeros))| (above, rows as f64, nonzeros as f64))

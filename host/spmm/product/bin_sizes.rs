@@ -15,8 +15,8 @@ use warprow_kernels::spmm::product::row_bins;
 /// are planned with so many.
 const RESIDENT_WARPS: u32 = 48;
 
-/// The longest row that is not cut is about this multiple of a power of the share: for up to two lanes of a nonzero, and
-/// for more, with which a part takes longer.
+/// The longest row that is not cut is about this multiple of a power of the share: for up to two lanes of a nonzero,
+/// and for more, with which a part takes longer.
 const MULTIPLES: [f64; 2] = [6.0, 4.0];
 
 /// That power. The best length grows more slowly than the share: 512 nonzeros for a share of 370, 2048 for 2200.
@@ -73,25 +73,30 @@ pub struct GroupSizes {
 }
 
 impl GroupSizes {
-    /// Those of a matrix. `warps` returns how many warps all its rows and parts take, if it is given the lanes of rows
-    /// below a power of two. In the last of a few waves, a part of the device would be idle. So long rows get the most
-    /// lanes with which everything is one wave, and shorter rows get no more than that. If nothing fits one wave,
-    /// groups stay as they are.
+    /// Those of a matrix with so many parts, and with classes of rows that are not cut: the power of two above the
+    /// lengths of a class, and its rows. In the last of a few waves, a part of the device would be idle. So long rows
+    /// get the most lanes with which everything is one wave, and shorter rows get no more than that. If nothing fits
+    /// one wave, groups stay as they are.
     pub fn new(
         lanes_of_nonzero: u32,
         resident_warps: u32,
-        warps: impl Fn(&dyn Fn(u32) -> u32) -> f64,
+        parts: f64,
+        classes: impl Iterator<Item = (u32, f64)> + Clone,
     ) -> Self {
         let with_most = |most| Self {
             lanes_of_nonzero,
             most,
         };
         let waves = |most| {
-            let lanes = |above| match above / 2 < LONG_ROW {
-                true => with_most(WARP_SIZE).of_rows_below(above),
-                false => with_most(most).of_rows_below(above),
-            };
-            warps(&lanes) / f64::from(resident_warps.max(1))
+            let warps = classes.clone().map(|(above, rows)| {
+                let most = if above / 2 < LONG_ROW {
+                    WARP_SIZE
+                } else {
+                    most
+                };
+                rows * f64::from(with_most(most).of_rows_below(above)) / f64::from(WARP_SIZE)
+            });
+            (parts + warps.sum::<f64>()) / f64::from(resident_warps.max(1))
         };
         if !(1.0..MOST_WAVES).contains(&waves(WARP_SIZE)) {
             return with_most(WARP_SIZE);
@@ -153,12 +158,11 @@ mod tests {
 
     #[test]
     fn long_rows_get_fewer_lanes_if_all_warps_then_run_at_the_same_time() {
-        let sizes = |rows: u32, lanes| {
-            GroupSizes::new(lanes, WARPS, |group| {
-                f64::from(rows) * f64::from(group(512)) / 32.0
-            })
+        let of_rows = |rows: u32, above, lanes| {
+            GroupSizes::new(lanes, WARPS, 0.0, [(above, f64::from(rows))].into_iter())
         };
-        let short = GroupSizes::new(2, WARPS, |group| 8_000.0 * f64::from(group(128)) / 32.0);
+        let sizes = |rows, lanes| of_rows(rows, 512, lanes);
+        let short = of_rows(8_000, 128, 2);
         assert_eq!(short.of_rows_below(128), 32, "rows that are not long");
         let lanes = |rows, of_nonzero| sizes(rows, of_nonzero).of_rows_below(512);
         assert_eq!(lanes(6_000, 2), 32, "one wave");
@@ -173,5 +177,26 @@ mod tests {
         );
         assert_eq!(sizes(20_000, 4).nonzeros_of_lane(400), 200);
         assert_eq!(sizes(60_000, 4).nonzeros_of_lane(400), 50);
+    }
+
+    #[test]
+    fn no_lane_adds_up_more_of_a_shorter_row() {
+        for lanes in [1, 2, 4, 8, 16, 32] {
+            for rows in [1_000.0, 8_000.0, 60_000.0] {
+                let sizes = GroupSizes::new(lanes, WARPS, 0.0, [(512, rows)].into_iter());
+                let of_row = |nonzeros: u32| {
+                    let group = sizes.of_rows_below((nonzeros + 1).next_power_of_two());
+                    nonzeros.div_ceil(group / lanes) as usize
+                };
+                for longest in 1..600 {
+                    let most = (1..=longest).map(of_row).max().unwrap();
+                    let bound = sizes.nonzeros_of_lane(longest as usize);
+                    assert!(
+                        most <= bound,
+                        "{longest} nonzeros, {sizes:?}: {most} > {bound}"
+                    );
+                }
+            }
+        }
     }
 }

@@ -29,22 +29,17 @@ struct Bins {
 }
 
 impl Bins {
-    /// Those of so many parts and of classes of rows that are not cut: each by what is above the lengths of its rows,
-    /// and with the item after its last one. The longest rows come first.
+    /// Those of so many parts, and of classes of rows that are not cut, the longest first: the power of two above the
+    /// lengths of a class, and its rows.
     fn new(lanes_of_nonzero: u32, resident_warps: u32, parts: u32, classes: &[(u32, u32)]) -> Self {
-        let sizes = GroupSizes::new(lanes_of_nonzero, resident_warps, |group| {
-            let mut first = parts;
-            let of_class = classes.iter().map(|&(above, end)| {
-                let rows = end - first;
-                first = end;
-                f64::from(rows) * f64::from(group(above)) / 32.0
-            });
-            f64::from(parts) + of_class.sum::<f64>()
-        });
+        let rows = classes
+            .iter()
+            .map(|&(above, rows)| (above, f64::from(rows)));
+        let sizes = GroupSizes::new(lanes_of_nonzero, resident_warps, parts.into(), rows);
         let ends = [32, 16, 8, 4, 2, 1].map(|lanes| {
             let has_enough = |(above, _): &&(u32, u32)| sizes.of_rows_below(*above) >= lanes;
             let in_bins = classes.iter().take_while(has_enough);
-            in_bins.last().map_or(parts, |(_, end)| *end)
+            parts + in_bins.map(|(_, rows)| rows).sum::<u32>()
         });
         let (bins, blocks) = spmm::RowBins::new(parts, ends);
         Self {
@@ -127,9 +122,10 @@ impl<E: SpmmElement> RowBins<E> {
         let cut_rows = first[1];
         // All other rows have an item each.
         let parts = items - (rows - cut_rows);
-        let above = |class| plan::above(class, log_longest);
-        let ends = first[2..].iter().map(|row| parts + (row - cut_rows));
-        let classes: Vec<(u32, u32)> = (1..).map(above).zip(ends).collect();
+        // Class 0 has the rows that are cut.
+        let above = (1..).map(|class| plan::above(class, log_longest));
+        let rows_of_class = first[1..].windows(2).map(|first| first[1] - first[0]);
+        let classes: Vec<(u32, u32)> = above.zip(rows_of_class).collect();
         let bins = Box::new(
             [1, 2, 4, 8, 16, 32].map(|lanes| Bins::new(lanes, resident_warps, parts, &classes)),
         );

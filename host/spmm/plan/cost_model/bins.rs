@@ -34,41 +34,43 @@ impl BinnedRows {
         let batches = |nonzeros: f64, group: f64| {
             nonzeros * lanes / (group * f64::from(group_sum::LOADS)) + 0.5
         };
+        let is_cut = |rows: f64, nonzeros: f64| nonzeros / rows > longest;
+        let power = |above| u32::try_from(above).unwrap_or(u32::MAX);
+        let (mut parts, mut filled_rows) = (0.0, 0.0);
+        for (_, rows, nonzeros) in a.lengths.iter() {
+            filled_rows += rows;
+            if is_cut(rows, nonzeros) {
+                parts += nonzeros / longest;
+            }
+        }
+        let uncut = a.lengths.iter();
+        let uncut = uncut.filter(|&(_, rows, nonzeros)| !is_cut(rows, nonzeros));
+        let uncut = uncut.map(|(above, rows, _)| (power(above), rows));
+        let sizes = GroupSizes::new(candidate.lanes, resident_warps, parts, uncut);
+        let rows = f64::from(a.rows);
         let mut found = Self {
-            warps: 0.0,
+            warps: (rows - filled_rows).max(0.0) * of_warp(lanes),
             batches: 0.0,
             longest: 0.0,
-            half_lines: f64::from(a.rows) * HALF_LINES_OF_ROW,
+            half_lines: rows * HALF_LINES_OF_ROW + filled_rows * HALF_LINES_OF_LISTS,
         };
-        let mut empty_rows = f64::from(a.rows);
-        let classes = || {
-            a.lengths.iter().map(|(above, rows, nonzeros)| {
-                let above = u32::try_from(above).unwrap_or(u32::MAX);
-                match nonzeros / rows > longest {
-                    true => (None, nonzeros / longest, longest),
-                    false => (Some(above), rows, nonzeros / rows),
-                }
-            })
-        };
-        let sizes = GroupSizes::new(candidate.lanes, resident_warps, |group| {
-            let warps = classes()
-                .map(|(above, items, _)| items * of_warp(f64::from(above.map_or(32, group))));
-            warps.sum()
-        });
-        for (_, rows, _) in a.lengths.iter() {
-            empty_rows -= rows;
-            found.half_lines += rows * HALF_LINES_OF_LISTS;
-        }
-        for (above, items, of_item) in classes() {
-            let group = f64::from(above.map_or(32, |above| sizes.of_rows_below(above)));
-            let most = above
-                .map_or(longest, f64::from)
-                .min(f64::from(a.longest_row));
+        for (above, rows, nonzeros) in a.lengths.iter() {
+            let above = power(above);
+            let (items, mean, most, group) = match is_cut(rows, nonzeros) {
+                true => (nonzeros / longest, longest, longest, 32),
+                false => (
+                    rows,
+                    nonzeros / rows,
+                    f64::from(above),
+                    sizes.of_rows_below(above),
+                ),
+            };
+            let group = f64::from(group);
+            let most = most.min(f64::from(a.longest_row));
             found.longest = found.longest.max(batches(most, group));
             found.warps += items * of_warp(group);
-            found.batches += items * of_warp(group) * batches(of_item, group);
+            found.batches += items * of_warp(group) * batches(mean, group);
         }
-        found.warps += empty_rows.max(0.0) * of_warp(lanes);
         found
     }
 }

@@ -159,8 +159,8 @@ impl FeatureRow {
         row_groups::group(self.lanes_of_nonzero, asked_for)
     }
 
-    /// `row_groups`, with each number of lanes that a group may have; nothing for one feature, more than 128, or several
-    /// tiles.
+    /// `row_groups`, with each number of lanes that a group may have; nothing for one feature, more than 128, or
+    /// several tiles.
     pub fn row_groups(self) -> impl Iterator<Item = Candidate> {
         let is_grouped = self.is_one_tile && self.features > 1;
         let groups = row_groups::GROUPS.into_iter();

@@ -8,10 +8,10 @@ use warprow_kernels::spmm::SpmmKernel;
 /// Nonzeros of the largest small matrix.
 const LARGEST_SMALL: u32 = 1_000_000;
 
-/// Maximum number of features with which plans consider `row_groups`, and choose `row_bins` where rows have similar
-/// lengths. With more, the model takes them too often where neighbouring rows share columns: with 32 features, a product then
-/// takes up to 1.7 times as long.
-const MAX_FEATURES: u32 = 16;
+/// Maximum number of features with which plans consider `row_groups` for larger matrices, and choose `row_bins` where
+/// rows have similar lengths. With more, the model takes them too often where neighbouring rows share columns: with 32
+/// features, a product then takes up to 1.7 times as long.
+const MAX_FEATURES_IF_LARGE: u32 = 16;
 
 /// The same of `row_groups` for small matrices. `row_bins` has only the limit of its kernel there.
 const MAX_FEATURES_OF_GROUPS_IF_SMALL: u32 = 32;
@@ -24,14 +24,14 @@ const LEAST_VARIATION: f64 = 0.7;
 fn may_have_groups(a: &Statistics, features: u32) -> bool {
     let most = match is_small(a) {
         true => MAX_FEATURES_OF_GROUPS_IF_SMALL,
-        false => MAX_FEATURES,
+        false => MAX_FEATURES_IF_LARGE,
     };
     features <= most
 }
 
 /// Whether a plan that does not time candidates may choose `row_bins` for so many features.
 pub(super) fn may_have_bins(a: &Statistics, features: u32) -> bool {
-    features <= MAX_FEATURES || is_small(a) || a.variation() >= LEAST_VARIATION
+    features <= MAX_FEATURES_IF_LARGE || is_small(a) || a.variation() >= LEAST_VARIATION
 }
 
 fn is_small(a: &Statistics) -> bool {
