@@ -57,10 +57,11 @@ const FAMILIES: [(&str, &[&str]); 10] = [
         &[
             "order_",
             "spmm_bin_columns",
+            "spmm_bin_rows",
             "spmm_count_columns",
             "spmm_count_distinct",
             "spmm_divide_windows",
-            "spmm_row_lengths",
+            "spmm_sample_columns",
         ],
     ),
 ];

@@ -7,7 +7,6 @@ use crate::spmm::error::SpmmError;
 use cuda_std::float::Real;
 use std::fmt;
 use warprow_kernels::matrix::DenseMut;
-use warprow_kernels::matrix::csr::rows;
 use warprow_kernels::spmm::Items;
 use warprow_kernels::spmm::ladder::slices;
 use warprow_kernels::spmm::ladder::slices::SplitRowSlices;
@@ -56,7 +55,7 @@ impl<T: Real> Slices<T> {
         unsafe {
             let of_rows = (first.read_only(), row.read_only(), start.mutable());
             let arguments = (count, size, row_ptr, of_rows.0, of_rows.1, of_rows.2);
-            device.launch(&slices::starts(), rows::launch(count.max(1)), arguments)?;
+            device.launch(&slices::starts(), slices::launch(count.max(1)), arguments)?;
             let lists = (counts.mutable(), split_rows.mutable());
             let arguments = (a.rows, first.read_only(), lists.0, lists.1);
             device.launch(

@@ -1,8 +1,11 @@
 //! Histograms of the columns and of the rows of a matrix by the number of their nonzeros.
 
 use crate::csr::DevicePattern;
-use crate::device::{Device, DeviceBuffer};
+use crate::device::{Device, DeviceBuffer, DeviceError};
 use crate::operand::OperandError;
+use cuda_std::launch::LaunchConfig;
+use cuda_std::memory::GlobalMut;
+use std::marker::PhantomData;
 use warprow_kernels::spmm::plan::columns::{self, BINS};
 
 /// Element `b`: the number of columns or rows that have `2^b` to `2^(b+1) - 1` nonzeros, and the number of their
@@ -15,22 +18,49 @@ pub struct ColumnProfile {
     bins: LengthBins,
 }
 
-/// The histogram of so many columns or rows, whose nonzeros have been counted.
-fn binned(
-    device: &Device,
-    count: u32,
-    counts: &DeviceBuffer<u32>,
-) -> Result<LengthBins, OperandError> {
-    let mut bins = device.zeros::<u64>(2 * BINS)?;
-    if count > 0 {
-        let arguments = (count, counts.read_only(), bins.mutable());
-        // SAFETY: a count for each of them; the bins are zeroed.
-        unsafe { device.launch(&columns::bin(), columns::launch_bin(count), arguments)? };
+/// A histogram that the device counts, a [`ColumnProfile`] or [`RowLengths`]. The host may launch more in the meantime.
+#[derive(Debug)]
+pub struct Counting<H> {
+    bins: DeviceBuffer<u64>,
+    histogram: PhantomData<H>,
+}
+
+impl<H: From<LengthBins>> Counting<H> {
+    /// Counts by a launch for so many columns or rows, which gets empty bins.
+    fn launch(
+        device: &Device,
+        count: u32,
+        launch: impl FnOnce(LaunchConfig, GlobalMut<u64>) -> Result<(), DeviceError>,
+    ) -> Result<Self, OperandError> {
+        let mut bins = device.zeros::<u64>(2 * BINS)?;
+        if count > 0 {
+            let config = columns::launch_bin(count, device.properties().multiprocessors);
+            launch(config, bins.mutable())?;
+        }
+        Ok(Self {
+            bins,
+            histogram: PhantomData,
+        })
     }
-    let numbers = bins.download()?;
-    Ok(std::array::from_fn(|bin| {
-        (numbers[2 * bin], numbers[2 * bin + 1])
-    }))
+
+    /// Waits for the device.
+    pub fn wait(self) -> Result<H, OperandError> {
+        let numbers = self.bins.download()?;
+        let bins: LengthBins = std::array::from_fn(|bin| (numbers[2 * bin], numbers[2 * bin + 1]));
+        Ok(bins.into())
+    }
+}
+
+impl From<LengthBins> for ColumnProfile {
+    fn from(bins: LengthBins) -> Self {
+        Self { bins }
+    }
+}
+
+impl From<LengthBins> for RowLengths {
+    fn from(bins: LengthBins) -> Self {
+        Self { bins }
+    }
 }
 
 /// The histogram of `nonzeros` nonzeros that are spread evenly over as many of `count` columns or rows as they can be.
@@ -50,17 +80,14 @@ pub struct RowLengths {
 }
 
 impl RowLengths {
-    /// Counts those of a matrix on its device, and waits for the device.
-    pub fn measure(a: &DevicePattern) -> Result<Self, OperandError> {
+    /// Counts those of a matrix on its device.
+    pub fn count(a: &DevicePattern) -> Result<Counting<Self>, OperandError> {
         let device = a.device();
-        let mut counts = device.uninitialized::<u32>(a.rows as usize)?;
-        if a.rows > 0 {
-            let arguments = (a.rows, a.row_ptr.read_only(), counts.mutable());
-            // SAFETY: the matrix has `rows + 1` row pointers; a count for each row.
-            unsafe { device.launch(&columns::lengths(), columns::launch_bin(a.rows), arguments)? };
-        }
-        let bins = binned(device, a.rows, &counts)?;
-        Ok(Self { bins })
+        Counting::launch(device, a.rows, |config, bins| {
+            let arguments = (a.rows, a.row_ptr.read_only(), bins);
+            // SAFETY: the matrix has `rows + 1` row pointers; the bins are zeroed.
+            unsafe { device.launch(&columns::bin_rows(), config, arguments) }
+        })
     }
 
     /// Those of `nonzeros` nonzeros that are spread evenly over `rows` rows.
@@ -96,19 +123,40 @@ impl RowLengths {
 }
 
 impl ColumnProfile {
-    /// Counts the nonzeros of each column of a matrix on its device, and waits for the device.
-    pub fn measure(
+    /// Counts the nonzeros of each column of a matrix on its device; of a large matrix in a sample.
+    pub fn count(
         device: &Device,
         cols: u32,
         col_idx: &DeviceBuffer<u32>,
-    ) -> Result<Self, OperandError> {
+    ) -> Result<Counting<Self>, OperandError> {
+        // Row pointers are u32.
+        let one_in = columns::sampled_one_in(col_idx.len() as u32, cols);
+        Self::count_sample(device, cols, col_idx, one_in)
+    }
+
+    /// The same in a sample of one in so many, a power of two.
+    fn count_sample(
+        device: &Device,
+        cols: u32,
+        col_idx: &DeviceBuffer<u32>,
+        one_in: u32,
+    ) -> Result<Counting<Self>, OperandError> {
         let mut counts = device.zeros::<u32>(cols as usize)?;
+        // Where all columns are counted in full, there is no other sample.
+        let in_sample = if one_in == 1 { 0 } else { cols as usize };
+        let mut sampled = device.zeros::<u32>(in_sample)?;
         if !col_idx.is_empty() {
-            // Row pointers are u32.
             let nonzeros = col_idx.len() as u32;
-            // SAFETY: columns are below `cols`, each has a zeroed count.
+            let col_idx = col_idx.read_only();
+            // SAFETY: columns are below `cols`; each has a zeroed count and, if there is a sample, a number in it.
             unsafe {
-                let arguments = (nonzeros, col_idx.read_only(), counts.mutable());
+                if one_in > 1 {
+                    let arguments = (nonzeros, one_in, col_idx, sampled.mutable());
+                    let config = columns::launch_sample(nonzeros, one_in);
+                    device.launch(&columns::sample(), config, arguments)?;
+                }
+                let of_columns = (sampled.read_only(), counts.mutable());
+                let arguments = (nonzeros, one_in, col_idx, of_columns.0, of_columns.1);
                 device.launch(
                     &columns::count(),
                     columns::launch_count(nonzeros),
@@ -116,8 +164,12 @@ impl ColumnProfile {
                 )?;
             }
         }
-        let bins = binned(device, cols, &counts)?;
-        Ok(Self { bins })
+        Counting::launch(device, cols, |config, bins| {
+            let of_columns = (sampled.read_only(), counts.read_only());
+            let arguments = (cols, one_in, of_columns.0, of_columns.1, bins);
+            // SAFETY: the numbers of each column; the bins are zeroed.
+            unsafe { device.launch(&columns::bin_columns(), config, arguments) }
+        })
     }
 
     /// The expected number of distinct columns of `nonzeros` nonzeros that are drawn at random from the matrix.
@@ -193,10 +245,16 @@ mod tests {
             let values = vec![1.0_f32; indices.len()];
             let a = CsMatI::new((lengths.len(), 9), indptr, indices, values);
             let a = DeviceCsr::upload(&device, a.view()).unwrap();
-            let found = RowLengths::measure(a.pattern()).unwrap();
+            let found = RowLengths::count(a.pattern()).unwrap().wait().unwrap();
             assert_eq!(found.iter().collect::<Vec<_>>(), wanted);
             assert_eq!(found.longest(), longest);
         }
+    }
+
+    fn profile(device: &Device, cols: u32, col_idx: &[u32]) -> ColumnProfile {
+        let col_idx = device.upload(col_idx).unwrap();
+        let counting = ColumnProfile::count(device, cols, &col_idx);
+        counting.unwrap().wait().unwrap()
     }
 
     #[test]
@@ -204,7 +262,7 @@ mod tests {
         let device = Device::emulator(EmulatorOptions::default());
         // Column 3 has 600 nonzeros, columns 10 to 309 one each, the others none.
         let cols: Vec<u32> = (0..600).map(|_| 3).chain(10..310).collect();
-        let profile = ColumnProfile::measure(&device, 701, &device.upload(&cols).unwrap()).unwrap();
+        let profile = profile(&device, 701, &cols);
         assert_eq!(profile.covered(0.0), 0.0);
         assert_eq!(profile.covered(1.0), 600.0 / 900.0);
         assert_eq!(profile.covered(151.0), 750.0 / 900.0);
@@ -213,11 +271,46 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_tells_nearly_the_same_as_all_nonzeros() {
+        let device = Device::emulator(EmulatorOptions::default());
+        // 20 columns of 2000 nonzeros, 300 of 100, and 9000 of 1 to 4, in a mixed order.
+        let few = (400..9400).flat_map(|col| (0..col % 4 + 1).map(move |_| col));
+        let many = (0..20).flat_map(|col| (0..2000).map(move |_| col));
+        let middle = (50..350).flat_map(|col| (0..100).map(move |_| col));
+        let ordered: Vec<u32> = many.chain(middle).chain(few).collect();
+        let len = ordered.len();
+        let mixed: Vec<u32> = (0..len).map(|k| ordered[k * 7919 % len]).collect();
+        let col_idx = device.upload(&mixed).unwrap();
+        let of_sample = |one_in| {
+            let counting = ColumnProfile::count_sample(&device, 10_000, &col_idx, one_in);
+            counting.unwrap().wait().unwrap()
+        };
+        let exact = of_sample(1);
+        assert_eq!(exact, profile(&device, 10_000, &mixed));
+        for one_in in [2, 4, 8] {
+            let sample = of_sample(one_in);
+            let is_near = |found: f64, wanted: f64, name: &str| {
+                assert!(
+                    (found / wanted - 1.0).abs() < 0.1,
+                    "{name}, one in {one_in}: {found} instead of {wanted}"
+                );
+            };
+            is_near(sample.used(), exact.used(), "used columns");
+            for columns in [10.0, 20.0, 200.0, 2000.0] {
+                is_near(sample.covered(columns), exact.covered(columns), "covered");
+            }
+            for nonzeros in [100.0, 10_000.0, 100_000.0] {
+                let distinct = |profile: &ColumnProfile| profile.expected_distinct(nonzeros);
+                is_near(distinct(&sample), distinct(&exact), "distinct columns");
+            }
+        }
+    }
+
+    #[test]
     fn few_nonzeros_are_in_different_columns_and_many_in_all() {
         let device = Device::emulator(EmulatorOptions::default());
         let cols: Vec<u32> = (0..4000).map(|k| k % 1000).collect();
-        let profile =
-            ColumnProfile::measure(&device, 2000, &device.upload(&cols).unwrap()).unwrap();
+        let profile = profile(&device, 2000, &cols);
         assert!((profile.expected_distinct(10.0) - 10.0).abs() < 0.1);
         let half = 1000.0 * (1.0 - (-1.0_f64).exp());
         assert!((profile.expected_distinct(1000.0) - half).abs() < 1e-6);
@@ -228,9 +321,7 @@ mod tests {
     fn a_matrix_without_nonzeros_is_covered_by_any_cache() {
         let device = Device::emulator(EmulatorOptions::default());
         for cols in [0, 5] {
-            let empty = device.upload::<u32>(&[]).unwrap();
-            let profile = ColumnProfile::measure(&device, cols, &empty).unwrap();
-            assert_eq!(profile.covered(0.0), 1.0);
+            assert_eq!(profile(&device, cols, &[]).covered(0.0), 1.0);
         }
     }
 }

@@ -6,7 +6,7 @@
 //! [`row_windows`](super::row_windows).
 
 use super::length_bins::ColumnProfile;
-use super::row_windows::{RowWindow, windows};
+use super::row_windows::{CountingWindows, RowWindow};
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::operand::OperandError;
@@ -15,14 +15,28 @@ use warprow_kernels::spmm::plan::reuse::{MAX_WINDOW_ROWS, sampled_one_in};
 /// Rows that a multiprocessor works on at the same time.
 pub const NEIGHBOURS: u32 = 64;
 
-/// Maximum number of windows of [`NEIGHBOURS`] rows in the sample.
-const MAX_WINDOWS: u32 = 1024;
-
 /// Rows of the windows whose locality is measured: of neighbouring tasks, of a multiprocessor, of the L2 cache.
 const WINDOW_ROWS: [u32; 3] = [8, NEIGHBOURS, MAX_WINDOW_ROWS];
 
-/// Maximum number of windows of each size in the sample.
-const LOCALITY_WINDOWS: [u32; 3] = [MAX_WINDOWS, MAX_WINDOWS, 128];
+/// Maximum number of windows of each size in the sample, and the number that is enough where rows are long.
+const LOCALITY_WINDOWS: [u32; 3] = [1024, 1024, 128];
+const ENOUGH_WINDOWS: [u32; 3] = [256, 128, 16];
+
+/// Nonzeros that the windows of a size have about, if so many windows are enough.
+const ENOUGH_NONZEROS: f64 = 2e6;
+
+/// For each size of windows its rows, and the maximum number of windows in a sample of a matrix whose rows have so many
+/// nonzeros in the mean.
+fn window_sizes(mean_row: f64) -> [(u32, u32); 3] {
+    std::array::from_fn(|size| {
+        let rows = WINDOW_ROWS[size];
+        let enough = (ENOUGH_NONZEROS / (mean_row * f64::from(rows)).max(1.0)) as u32;
+        (
+            rows,
+            enough.clamp(ENOUGH_WINDOWS[size], LOCALITY_WINDOWS[size]),
+        )
+    })
+}
 
 /// The least locality, as the logarithm of none is infinite.
 const LEAST_LOCALITY: f64 = 1e-3;
@@ -33,16 +47,26 @@ pub fn distinct_share(
     a: &DevicePattern,
     order: Option<&DeviceBuffer<u32>>,
 ) -> Result<f64, OperandError> {
-    let (mut counted, mut distinct) = (0_u64, 0_u64);
-    for window in windows(a, &[(NEIGHBOURS, MAX_WINDOWS)], order)?.concat() {
-        counted += u64::from(window.counted);
-        distinct += u64::from(window.distinct);
-    }
-    Ok(if counted == 0 {
+    let [_, neighbours, _] = window_sizes(mean_row(a));
+    let windows = CountingWindows::count(a, &[neighbours], order)?;
+    Ok(share(&windows.wait()?.concat()))
+}
+
+/// Mean number of nonzeros of a row.
+fn mean_row(a: &DevicePattern) -> f64 {
+    f64::from(a.nonzeros()) / f64::from(a.rows.max(1))
+}
+
+/// The distinct columns of windows, divided by their nonzeros; 1 if they have none.
+fn share(windows: &[RowWindow]) -> f64 {
+    let sum = |of: fn(&RowWindow) -> u32| windows.iter().map(|window| u64::from(of(window))).sum();
+    let (counted, distinct): (u64, u64) =
+        (sum(|window| window.counted), sum(|window| window.distinct));
+    if counted == 0 {
         1.0
     } else {
         distinct as f64 / counted as f64
-    })
+    }
 }
 
 /// The distinct columns of consecutive rows, divided by those of as many nonzeros drawn at random from the matrix: 1
@@ -89,6 +113,8 @@ impl Localities {
 pub struct RowSample {
     /// How far neighbouring rows share columns.
     pub locality: Localities,
+    /// The [`distinct_share`].
+    pub distinct_share: f64,
     /// The standard deviation of the nonzeros of a row over their mean, as far as windows of neighbouring rows tell: as
     /// if their lengths were independent.
     pub variation: f64,
@@ -101,12 +127,28 @@ impl RowSample {
         columns: &ColumnProfile,
         order: Option<&DeviceBuffer<u32>>,
     ) -> Result<Self, OperandError> {
-        let kinds: Vec<_> = WINDOW_ROWS.into_iter().zip(LOCALITY_WINDOWS).collect();
-        let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
-        let found = windows(a, &kinds, order)?;
+        Self::of_windows(a, columns, Self::count(a, order)?)
+    }
+
+    /// Counts the windows of the sample on the device.
+    pub fn count(
+        a: &DevicePattern,
+        order: Option<&DeviceBuffer<u32>>,
+    ) -> Result<CountingWindows, OperandError> {
+        CountingWindows::count(a, &window_sizes(mean_row(a)), order)
+    }
+
+    /// What the windows of a matrix tell. It waits for the device.
+    pub fn of_windows(
+        a: &DevicePattern,
+        columns: &ColumnProfile,
+        windows: CountingWindows,
+    ) -> Result<Self, OperandError> {
+        let mean_row = mean_row(a);
+        let found = windows.wait()?;
         let locality = |kind: usize| {
             let (mut counted, mut distinct) = (0.0, 0.0);
-            for window in found.get(kind).into_iter().flatten() {
+            for window in &found[kind] {
                 let one_of = f64::from(sampled_one_in(window.nonzeros));
                 counted += one_of * f64::from(window.counted);
                 distinct += one_of * f64::from(window.distinct);
@@ -119,14 +161,14 @@ impl RowSample {
                 (distinct / counted / expected).min(1.0)
             }
         };
-        let smallest = found.first().map_or(&[][..], |windows| &windows[..]);
         Ok(Self {
             locality: Localities {
                 near: locality(0),
                 middle: locality(1),
                 far: locality(2),
             },
-            variation: variation(smallest, WINDOW_ROWS[0]),
+            distinct_share: share(&found[1]),
+            variation: variation(&found[0], WINDOW_ROWS[0]),
         })
     }
 }

@@ -126,13 +126,14 @@ impl OrderedRows {
         if self.original.is_some() {
             return Ok(true);
         }
-        let needs_none =
-            |search: &Search| search.statistics.are_assumed || search.statistics.any_rows_share();
-        if a.nonzeros() == 0 || search.as_ref().is_none_or(needs_none) {
+        let Some(Search { statistics, .. }) = search else {
+            return Ok(false);
+        };
+        if a.nonzeros() == 0 || statistics.are_assumed || statistics.any_rows_share() {
             return Ok(false);
         }
-        let given = distinct_share(a, None)?;
-        Ok(given < MAX_SHARE_OF_KEPT_ORDER * distinct_share(a, Some(&longest_first(a)?))?)
+        let sorted = distinct_share(a, Some(&longest_first(a)?))?;
+        Ok(statistics.distinct_share < MAX_SHARE_OF_KEPT_ORDER * sorted)
     }
 
     /// The caller's order.

@@ -143,7 +143,7 @@ fn propagate(
     let (row_ptr, col_idx) = pointers(a);
     let labels = (of_columns.read_only(), of_rows.mutable());
     let arguments = (a.rows, round, row_ptr, col_idx, labels.0, labels.1);
-    let config = order::launch_warps(a.rows);
+    let config = order::launch_labels(a.rows);
     // SAFETY: row pointers and columns are those of one matrix; a label for each column, room for one for each row.
     unsafe {
         a.device()

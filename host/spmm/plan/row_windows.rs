@@ -3,12 +3,12 @@
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, optional_pointer};
 use crate::operand::OperandError;
-use warprow_kernels::spmm::plan::reuse::{self, PARTS_TABLE_SLOTS, Windows};
+use warprow_kernels::spmm::plan::reuse::{self, WindowSize, Windows};
 
 /// Consecutive rows, and what was counted of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowWindow {
-    /// The nonzeros; of a row at most 2^22.
+    /// The nonzeros.
     pub nonzeros: u32,
     /// The nonzeros in the sample of the columns.
     pub counted: u32,
@@ -16,76 +16,87 @@ pub struct RowWindow {
     pub distinct: u32,
 }
 
-/// For each kind a number of rows and a maximum number of windows: windows of so many rows in `order`, or in the
-/// matrix's own. It waits for the device.
-pub fn windows(
-    a: &DevicePattern,
-    kinds: &[(u32, u32)],
-    order: Option<&DeviceBuffer<u32>>,
-) -> Result<Vec<Vec<RowWindow>>, OperandError> {
-    if a.nonzeros() == 0 {
-        return Ok(vec![]);
-    }
-    let device = a.device();
-    let of_kind = |&(rows, most): &(u32, u32)| a.rows.div_ceil(rows).min(most);
-    let counts: Vec<u32> = kinds.iter().map(of_kind).collect();
-    let limits = counts
-        .iter()
-        .map(|&count| reuse::max_parts(count, a.nonzeros()));
-    let (mut max_parts, mut max_tables) = (0_u32, 0_usize);
-    for (parts, tables) in limits {
-        max_parts = max_parts.saturating_add(parts);
-        max_tables += tables as usize;
-    }
-    let all: usize = counts.iter().map(|&count| count as usize).sum();
-    let mut found = device.uninitialized::<u32>(4 * all)?;
-    let mut parts = device.uninitialized::<u32>(4 * max_parts as usize)?;
-    let mut part_counts = device.zeros::<u32>(2)?;
-    let mut tables = device.zeros::<u32>(max_tables * PARTS_TABLE_SLOTS)?;
-    let (row_ptr, order) = (a.row_ptr.read_only(), optional_pointer(order));
-    let mut first = 0;
-    for (&(window_rows, _), &count) in kinds.iter().zip(&counts) {
+/// Windows whose numbers the device counts. The host may launch more in the meantime.
+#[derive(Debug)]
+pub struct CountingWindows {
+    counts: [u32; 3],
+    found: DeviceBuffer<u32>,
+}
+
+impl CountingWindows {
+    /// Up to three sizes of windows, each a number of rows and a maximum number of windows, of a matrix whose rows are
+    /// in `order`, or in the matrix's own.
+    pub fn count(
+        a: &DevicePattern,
+        sizes: &[(u32, u32)],
+        order: Option<&DeviceBuffer<u32>>,
+    ) -> Result<Self, OperandError> {
+        let device = a.device();
+        // A matrix without nonzeros may have no rows, either.
+        let sizes = if a.nonzeros() == 0 { &[] } else { sizes };
+        let [first, second, third] = std::array::from_fn(|size| match sizes.get(size) {
+            Some(&(rows, most)) => WindowSize::new(rows, most, a.rows),
+            None => WindowSize::NONE,
+        });
+        let counts = [first, second, third].map(|size| size.count);
+        let (mut max_parts, mut max_tables) = (0_u32, 0_usize);
+        for (parts, tables) in counts.map(|count| reuse::max_parts(count, a.nonzeros())) {
+            max_parts = max_parts.saturating_add(parts);
+            max_tables += tables as usize;
+        }
         let windows = Windows {
-            row_ptr,
-            order,
+            row_ptr: a.row_ptr.read_only(),
+            order: optional_pointer(order),
             rows: a.rows,
-            window_rows,
-            count,
             first,
+            second,
+            third,
         };
-        let config = reuse::launch_divide(count);
+        let mut found = device.uninitialized::<u32>(4 * windows.count() as usize)?;
+        if windows.count() == 0 {
+            return Ok(Self { counts, found });
+        }
+        let mut parts = device.uninitialized::<u32>(4 * max_parts as usize)?;
+        let mut part_counts = device.zeros::<u32>(2)?;
+        let mut tables = device.uninitialized::<u32>(max_tables * reuse::TABLE_SLOTS)?;
         let arguments = (
             windows,
             part_counts.mutable(),
             found.mutable(),
             parts.mutable(),
+            tables.mutable(),
         );
+        let config = reuse::launch_divide(windows.count());
         // SAFETY: row pointers are those of the matrix, which has a nonzero and so a row; `order` is a permutation of
-        // the rows; `found` has four numbers for each window, `parts` for the maximum number of parts.
+        // the rows; `found` has four numbers for each window, `parts` and `tables` have theirs for the maximum numbers.
         unsafe { device.launch(&reuse::divide(), config, arguments)? };
-        first += count;
+        let arguments = (
+            windows.row_ptr,
+            a.col_idx.read_only(),
+            windows.order,
+            part_counts.read_only(),
+            parts.read_only(),
+            tables.mutable(),
+            found.mutable(),
+        );
+        let config = reuse::launch_count(max_parts, device.properties().multiprocessors);
+        // SAFETY: the launch before has written windows, parts and tables of the matrix's rows in `order`; columns are
+        // below `a.cols`, so none is `u32::MAX`.
+        unsafe { device.launch(&reuse::count_distinct(), config, arguments)? };
+        Ok(Self { counts, found })
     }
-    let config = reuse::launch_count(max_parts, device.properties().multiprocessors);
-    let arguments = (
-        row_ptr,
-        a.col_idx.read_only(),
-        order,
-        part_counts.read_only(),
-        parts.read_only(),
-        tables.mutable(),
-        found.mutable(),
-    );
-    // SAFETY: the launches before have written windows and parts of the matrix's rows in `order`; columns are below
-    // `a.cols`, so none is `u32::MAX`; `tables` has zeros for the maximum number of windows in several parts.
-    unsafe { device.launch(&reuse::count_distinct(), config, arguments)? };
-    let numbers = found.download()?;
-    let mut windows = numbers.chunks_exact(4).map(|window| RowWindow {
-        nonzeros: window[0],
-        counted: window[1],
-        distinct: window[2],
-    });
-    let of_kind = |&count: &u32| windows.by_ref().take(count as usize).collect();
-    Ok(counts.iter().map(of_kind).collect())
+
+    /// Waits for the device. The windows of each size.
+    pub fn wait(self) -> Result<[Vec<RowWindow>; 3], OperandError> {
+        let numbers = self.found.download()?;
+        let mut windows = numbers.chunks_exact(4).map(|window| RowWindow {
+            nonzeros: window[0],
+            counted: window[1],
+            distinct: window[2],
+        });
+        let of_size = |count: u32| windows.by_ref().take(count as usize).collect();
+        Ok(self.counts.map(of_size))
+    }
 }
 
 #[cfg(test)]
@@ -128,8 +139,8 @@ mod tests {
 
     #[test]
     fn windows_in_several_parts_are_counted_like_windows_in_one() {
-        // 70,000 nonzeros in 301 rows: a window of all has five parts, one of 64 rows one part; with two rows of
-        // 20,000 nonzeros some of them have two.
+        // 70,000 nonzeros in 301 rows: a window of all has nine parts, one of 64 rows one part; with two rows of
+        // 20,000 nonzeros some of them have three to six.
         let few = generate::uniform::<f32>(299, 50_000, 30_000, 1).unwrap();
         let hubs = generate::uniform::<f32>(2, 50_000, 40_000, 2).unwrap();
         let a = sprs::vstack(&[few.view(), hubs.view()]);
@@ -140,7 +151,8 @@ mod tests {
         let uploaded = device.upload(&other).unwrap();
         for (order, uploaded) in [(&given, None), (&other, Some(&uploaded))] {
             let kinds = [(8, 1000), (64, 1000), (1024, 128)];
-            let found = windows(there.pattern(), &kinds, uploaded).unwrap();
+            let counting = CountingWindows::count(there.pattern(), &kinds, uploaded);
+            let found = counting.unwrap().wait().unwrap();
             for (kind, found) in kinds.iter().zip(found) {
                 let wanted = on_the_host(&a, kind.0 as usize, order);
                 assert_eq!(found, wanted, "{} rows", kind.0);
@@ -153,8 +165,9 @@ mod tests {
         let device = Device::emulator(EmulatorOptions::default());
         for shape in [(0, 0), (0, 5), (5, 0), (5, 5)] {
             let a = DeviceCsr::upload(&device, CsMatI::<f32, u32, u32>::zero(shape).view());
-            let found = windows(a.unwrap().pattern(), &[(8, 4)], None).unwrap();
-            assert!(found.is_empty(), "{shape:?}");
+            let counting = CountingWindows::count(a.unwrap().pattern(), &[(8, 4)], None);
+            let found = counting.unwrap().wait().unwrap();
+            assert_eq!(found.concat(), [], "{shape:?}");
         }
     }
 }

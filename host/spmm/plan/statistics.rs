@@ -23,6 +23,9 @@ pub struct Statistics {
     pub columns: ColumnProfile,
     /// Its order of rows.
     pub locality: Localities,
+    /// The distinct columns of neighbouring rows in the caller's order, divided by their nonzeros:
+    /// [`distinct_share`](super::locality::distinct_share).
+    pub distinct_share: f64,
     /// How far the lengths of rows differ: their standard deviation over their mean, if it is known.
     pub variation: Option<f64>,
     /// Whether that is another than the caller's.
@@ -43,12 +46,16 @@ const ASSUMED_LONGEST_ROW: f64 = 4.0;
 impl Statistics {
     /// Measures those of a matrix on its device, and waits for the device.
     pub fn measure(a: &DevicePattern) -> Result<Self, OperandError> {
-        let columns = ColumnProfile::measure(a.device(), a.cols, &a.col_idx)?;
+        // All launches before the host waits for the first result.
+        let windows = RowSample::count(a, None)?;
+        let columns = ColumnProfile::count(a.device(), a.cols, &a.col_idx)?;
+        let lengths = RowLengths::count(a)?;
+        let (columns, lengths) = (columns.wait()?, lengths.wait()?);
         let RowSample {
             locality,
+            distinct_share,
             variation,
-        } = RowSample::measure(a, &columns, None)?;
-        let lengths = RowLengths::measure(a)?;
+        } = RowSample::of_windows(a, &columns, windows)?;
         let most = lengths.longest().min(a.cols.into()) as u32;
         Ok(Self {
             rows: a.rows,
@@ -58,6 +65,7 @@ impl Statistics {
             lengths,
             columns,
             locality,
+            distinct_share,
             variation: Some(variation),
             is_ordered: false,
             are_assumed: false,
@@ -76,6 +84,7 @@ impl Statistics {
             lengths: RowLengths::even(a.rows, a.nonzeros()),
             columns: ColumnProfile::even(a.cols, a.nonzeros()),
             locality: Localities::NONE,
+            distinct_share: 1.0,
             variation: None,
             is_ordered: false,
             are_assumed: true,
@@ -133,6 +142,7 @@ mod tests {
             lengths: RowLengths::even(rows, nonzeros),
             columns: ColumnProfile::even(u32::MAX, nonzeros),
             locality: Localities::NONE,
+            distinct_share: 1.0,
             variation,
             is_ordered: false,
             are_assumed: false,

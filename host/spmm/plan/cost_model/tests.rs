@@ -19,6 +19,7 @@ fn model(profile: &DeviceProfile) -> CostModel {
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.
 fn even(rows: u32, mean_row: u32) -> Statistics {
     Statistics {
+        distinct_share: 1.0,
         rows,
         cols: rows,
         nonzeros: rows * mean_row,

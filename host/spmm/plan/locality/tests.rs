@@ -40,7 +40,10 @@ fn locality_of(a: &CsMatI<f32, u32, u32>) -> f64 {
     let device = Device::emulator(EmulatorOptions::default());
     let a = DeviceCsr::upload(&device, a.view()).unwrap();
     let a = a.pattern();
-    let columns = ColumnProfile::measure(&device, a.cols, &a.col_idx).unwrap();
+    let columns = ColumnProfile::count(&device, a.cols, &a.col_idx)
+        .unwrap()
+        .wait()
+        .unwrap();
     let sample = RowSample::measure(a, &columns, None).unwrap();
     sample.locality.far
 }
@@ -98,7 +101,10 @@ fn variation_of(lengths: &[usize]) -> f64 {
     let a = CsMatI::<f32, u32, u32>::new((lengths.len(), 64), row_ptr, columns, values);
     let a = DeviceCsr::upload(&device, a.view()).unwrap();
     let a = a.pattern();
-    let columns = ColumnProfile::measure(&device, a.cols, &a.col_idx).unwrap();
+    let columns = ColumnProfile::count(&device, a.cols, &a.col_idx)
+        .unwrap()
+        .wait()
+        .unwrap();
     RowSample::measure(a, &columns, None).unwrap().variation
 }
 

@@ -11,6 +11,7 @@ use warprow_kernels::spmm::Reduction;
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.
 fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
     Statistics {
+        distinct_share: 1.0,
         rows,
         cols: rows,
         nonzeros: rows * mean_row,

@@ -1,9 +1,8 @@
 //! The row of each nonzero, and the rows of a CSR matrix in another order.
 //!
-//! A thread takes a nonzero, whatever the lengths of the rows, and finds its row by binary search
-//! in the row pointers. Two threads of each block search all row pointers, for the first and the
-//! last nonzero of the block. The other threads search only between these two rows, which the L1
-//! cache holds.
+//! A block takes 1024 nonzeros, whatever the lengths of the rows, and each of its threads finds the rows of four of them
+//! by binary search in the row pointers. Two threads of each block search all row pointers, for the first and the last
+//! nonzero of the block. The other threads search only between these two rows, which the L1 cache holds.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -11,28 +10,29 @@ use cuda_std::warp::WARP_SIZE;
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// The launch of these kernels for `count` nonzeros, or rows: a thread each.
+/// Nonzeros of a thread.
+const NONZEROS_PER_THREAD: u32 = 4;
+
+/// Nonzeros of a block.
+const TILE: u32 = BLOCK * NONZEROS_PER_THREAD;
+
+/// The launch of [`row_of_each`] and [`permute_rows`] for `count` nonzeros: a block for each 1024.
 pub fn launch(count: u32) -> LaunchConfig {
-    LaunchConfig::new(count.div_ceil(BLOCK), BLOCK)
+    LaunchConfig::new(count.div_ceil(TILE), BLOCK)
 }
 
-/// `row[k]`, the row of nonzero k, for each nonzero. A thread per nonzero; 4 bytes written and a
-/// search in cached row pointers.
+/// `row[k]`, the row of nonzero k, for each nonzero. 4 bytes written for each, and a search in cached row pointers.
 ///
 /// # Safety
 ///
-/// `row_ptr` has `rows + 1` numbers, ascending from 0 to `nonzeros`; `row` has room for `nonzeros`
+/// `row_ptr` has `rows + 1` numbers, ascending from 0 to `nonzeros`, which is at least 1; `row` has room for `nonzeros`
 /// numbers. The launch is [`launch`]'s.
 #[kernel(name = "csr_row_of_each")]
 pub unsafe fn row_of_each(rows: u32, nonzeros: u32, row_ptr: Global<u32>, row: GlobalMut<u32>) {
     let bounds = shared_array!(u32; 2);
-    let k = thread::index_1d();
-    // SAFETY: all threads of the block call `row_of`, and `k` is below `nonzeros` where it is used.
+    // SAFETY: all threads of the block call `for_each_nonzero`, which gives numbers below `nonzeros`.
     unsafe {
-        let r = row_of(rows, nonzeros, row_ptr, bounds);
-        if k < u64::from(nonzeros) {
-            row.store(k as usize, r);
-        }
+        for_each_nonzero(rows, nonzeros, row_ptr, bounds, |k, r| row.store(k, r));
     }
 }
 
@@ -67,7 +67,7 @@ pub unsafe fn permuted_lengths(
 }
 
 /// The matrix whose row i is row `order[i]` of the given one: for each nonzero its column, and its
-/// number in the given matrix. A thread per nonzero; a column is read, a column and a number are
+/// number in the given matrix. For a nonzero a column is read, and a column and a number are
 /// written. If the nonzeros of the given matrix have numbers of their own, in `source`, those are
 /// read and written; else `source` is null.
 ///
@@ -75,7 +75,7 @@ pub unsafe fn permuted_lengths(
 ///
 /// `order` is a permutation of the rows. `row_ptr` and `permuted_row_ptr` have `rows + 1` numbers
 /// from 0 to `nonzeros`, the second for the lengths of the first in the new order. The other arrays
-/// have `nonzeros` elements. The launch is [`launch`]'s.
+/// have `nonzeros` elements, at least 1. The launch is [`launch`]'s.
 #[kernel(name = "csr_permute_rows")]
 pub unsafe fn permute_rows(
     rows: u32,
@@ -89,37 +89,40 @@ pub unsafe fn permute_rows(
     permuted_source: GlobalMut<u32>,
 ) {
     let bounds = shared_array!(u32; 2);
-    let k = thread::index_1d();
-    // SAFETY: all threads of the block call `row_of`. `k` is below `nonzeros`, checked before it is
-    // used; rows `i` and `order[i]` are equally long.
+    // SAFETY: all threads of the block call `for_each_nonzero`, which gives numbers below `nonzeros` and their rows;
+    // rows `i` and `order[i]` are equally long.
     unsafe {
-        let i = row_of(rows, nonzeros, permuted_row_ptr, bounds) as usize;
-        if k >= u64::from(nonzeros) {
-            return;
-        }
-        let k = k as usize;
-        let start = row_ptr.load(order.load(i) as usize) as usize;
-        let from = start + (k - permuted_row_ptr.load(i) as usize);
-        permuted_col_idx.store(k, col_idx.load(from));
-        let mut number = from as u32;
-        if source.address() != 0 {
-            number = source.load(from);
-        }
-        permuted_source.store(k, number);
+        for_each_nonzero(rows, nonzeros, permuted_row_ptr, bounds, |k, i| {
+            let start = row_ptr.load(order.load(i as usize) as usize) as usize;
+            let from = start + (k - permuted_row_ptr.load(i as usize) as usize);
+            permuted_col_idx.store(k, col_idx.load(from));
+            let mut number = from as u32;
+            if source.address() != 0 {
+                number = source.load(from);
+            }
+            permuted_source.store(k, number);
+        });
     }
 }
 
-/// The row of the nonzero with the calling thread's number; past the last nonzero, some row.
+/// Calls `visit` for each nonzero of the calling thread with the nonzero's number and its row. Neighbouring threads have
+/// neighbouring nonzeros.
 ///
 /// # Safety
 ///
 /// `row_ptr` has `rows + 1` numbers, ascending from 0 to `nonzeros`, which is at least 1. `bounds`
 /// has room for two numbers. All threads of the block call it.
 #[inline(always)]
-unsafe fn row_of(rows: u32, nonzeros: u32, row_ptr: Global<u32>, bounds: Shared<u32>) -> u32 {
-    let k = thread::index_1d().min(u64::from(nonzeros) - 1) as u32;
+unsafe fn for_each_nonzero(
+    rows: u32,
+    nonzeros: u32,
+    row_ptr: Global<u32>,
+    bounds: Shared<u32>,
+    visit: impl Fn(usize, u32),
+) {
     let thread = thread::thread_idx_x();
-    let first = thread::block_idx_x() * BLOCK;
+    // The grid has a block for each tile of the nonzeros, so this is one of them.
+    let first = thread::block_idx_x() * TILE;
     // SAFETY: the searches stay below `rows`. One thread writes each bound, and all read them after
     // the barrier.
     unsafe {
@@ -127,11 +130,17 @@ unsafe fn row_of(rows: u32, nonzeros: u32, row_ptr: Global<u32>, bounds: Shared<
         if thread == 0 {
             bounds.store(0, search(row_ptr, first, 0, rows - 1));
         } else if thread == WARP_SIZE {
-            let last = first.saturating_add(BLOCK - 1).min(nonzeros - 1);
+            let last = first.saturating_add(TILE - 1).min(nonzeros - 1);
             bounds.store(1, search(row_ptr, last, 0, rows - 1));
         }
         thread::sync_threads();
-        search(row_ptr, k, bounds.load(0), bounds.load(1))
+        let (low, high) = (bounds.load(0), bounds.load(1));
+        for i in 0..NONZEROS_PER_THREAD {
+            let k = u64::from(first) + u64::from(i * BLOCK + thread);
+            if k < u64::from(nonzeros) {
+                visit(k as usize, search(row_ptr, k as u32, low, high));
+            }
+        }
     }
 }
 

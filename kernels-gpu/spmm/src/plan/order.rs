@@ -10,9 +10,12 @@
 //!   samples 32 of them, other ones in each round. So a warp counts the labels with one `match_any`
 //!   and no table.
 
+use super::hash::mix;
+use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::unroll;
 
 /// Threads in a block.
 const BLOCK: u32 = 256;
@@ -20,6 +23,14 @@ const BLOCK: u32 = 256;
 /// The launch of the kernels that have a thread for each of `count` rows, columns or nonzeros.
 pub fn launch_threads(count: u32) -> LaunchConfig {
     LaunchConfig::new(count.div_ceil(BLOCK), BLOCK)
+}
+
+/// Rows of a warp of [`propagate_labels`]: it waits for the loads of all of them together.
+const ROWS_PER_WARP: u32 = 4;
+
+/// The launch of [`propagate_labels`] for `rows` rows.
+pub fn launch_labels(rows: u32) -> LaunchConfig {
+    launch_warps(rows.div_ceil(ROWS_PER_WARP))
 }
 
 /// The launch of the kernels that have a warp for each of `rows` rows.
@@ -138,7 +149,7 @@ pub unsafe fn least_ranks(
 }
 
 /// `label[r]`, the most frequent label of the columns of row r, and of equally frequent ones the least; 0 for an empty
-/// row. A warp each; a nonzero of the sample costs its column and a label, 4 bytes each.
+/// row. A warp takes four rows; a nonzero of the sample costs its column and a label, 4 bytes each.
 ///
 /// # Safety
 ///
@@ -153,42 +164,52 @@ pub unsafe fn propagate_labels(
     label_of_column: Global<u32>,
     label: GlobalMut<u32>,
 ) {
-    let row = thread::index_1d() / u64::from(WARP_SIZE);
-    if row >= u64::from(rows) {
+    let first = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_PER_WARP);
+    if first >= u64::from(rows) {
         return;
     }
-    let row = row as u32;
+    let first = first as u32;
     let lane = warp::lane_id();
-    // SAFETY: `row` is below `rows`, `k` is below its nonzeros, and each column has a label.
+    // SAFETY: rows below `rows` have two pointers, `k` is below the nonzeros of its row, and each column has a label.
     unsafe {
-        let start = row_ptr.load(row as usize);
-        let nonzeros = row_ptr.load(row as usize + 1) - start;
-        // Lanes without a nonzero have a label that no column has, and count as 0.
-        let (mut mine, mut counts) = (u32::MAX, 0);
-        if lane < nonzeros {
+        // A row past the last one is empty.
+        let start: [u32; ROWS_PER_WARP as usize + 1] =
+            array::from_fn(|i| row_ptr.load(first.saturating_add(i as u32).min(rows) as usize));
+        let mine: [u32; ROWS_PER_WARP as usize] = array::from_fn(|i| {
+            let nonzeros = start[i + 1] - start[i];
+            if lane >= nonzeros {
+                return NO_LABEL;
+            }
             let mut k = lane;
             if nonzeros > WARP_SIZE {
-                let step = u64::from(lane) * u64::from(nonzeros) / u64::from(WARP_SIZE);
-                let first = u64::from(scramble(row ^ round.rotate_right(8)));
-                k = ((first + step) % u64::from(nonzeros)) as u32;
+                let step = (u64::from(lane) * u64::from(nonzeros) / u64::from(WARP_SIZE)) as u32;
+                let shift = mix((first + i as u32) ^ round.rotate_right(8)) % nonzeros;
+                let left = nonzeros - shift;
+                k = if step < left {
+                    shift + step
+                } else {
+                    step - left
+                };
             }
-            mine = label_of_column.load(col_idx.load((start + k) as usize) as usize);
-            counts = 1;
-        }
-        let same = warp::match_any(FULL_MASK, mine).count_ones() * counts;
-        let most = warp::reduce_max(FULL_MASK, same);
-        let candidate = if same == most { mine } else { u32::MAX };
-        let least = warp::reduce_min(FULL_MASK, candidate);
-        if lane == 0 {
-            label.store(row as usize, if nonzeros == 0 { 0 } else { least });
+            label_of_column.load(col_idx.load((start[i] + k) as usize) as usize)
+        });
+        let mut of_lane = 0;
+        unroll!(i in 0..4 {
+            // Lanes without a nonzero count as 0.
+            let counts = u32::from(mine[i] != NO_LABEL);
+            let same = warp::match_any(FULL_MASK, mine[i]).count_ones() * counts;
+            let most = warp::reduce_max(FULL_MASK, same);
+            let candidate = if same == most { mine[i] } else { NO_LABEL };
+            let least = warp::reduce_min(FULL_MASK, candidate);
+            if lane == i as u32 {
+                of_lane = if start[i + 1] == start[i] { 0 } else { least };
+            }
+        });
+        if lane < ROWS_PER_WARP && lane < rows - first {
+            label.store((first + lane) as usize, of_lane);
         }
     }
 }
 
-/// A hash of `x`, different for each `x` (the 32-bit finaliser of MurmurHash3).
-#[inline(always)]
-fn scramble(mut x: u32) -> u32 {
-    x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
-    x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
-    x ^ x >> 16
-}
+/// What no column has as its label.
+const NO_LABEL: u32 = u32::MAX;

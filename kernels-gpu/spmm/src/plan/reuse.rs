@@ -1,44 +1,55 @@
-//! How many columns consecutive rows share, from a sample of windows of rows. It says what an order
-//! of the rows gains.
+//! How many columns consecutive rows share, from a sample of windows of rows. It says what an order of the rows gains.
 //!
-//! Windows with many nonzeros are divided into parts ([`divide`]), so that one hub does not keep one
-//! block busy for milliseconds: a part takes an equal share of each row. Blocks count the nonzeros
-//! and the distinct columns of parts in hash tables ([`count_distinct`]): of a whole window in
-//! shared memory, of the parts of one window in a table in global memory that they share. Of a
-//! window with more nonzeros than its table can hold, only columns with a small hash count. These
-//! are the same columns in each row, so the quotient of distinct columns and nonzeros has the same
-//! expected value.
+//! The nonzeros of a window are numbered row by row. Windows of many nonzeros are divided into parts of equally many
+//! ([`divide`]), so that one hub does not keep one block busy for milliseconds. Blocks count the nonzeros and the
+//! distinct columns of parts in hash tables in shared memory ([`count_distinct`]). The parts of one window then put
+//! their columns into a table in global memory that they share. Of a window with more nonzeros than its table can hold,
+//! only columns with a small hash count. These are the same columns in each row, so the quotient of distinct columns and
+//! nonzeros has the same expected value. A warp first lists the columns that count, so that each lane has one to put
+//! into the table.
+//!
+//! All threads of a block load neighbouring nonzeros, whatever the lengths of the rows. In the matrix's own order, the
+//! nonzeros of a window follow one another. In another order, a block first adds up the lengths of the window's rows, and
+//! each thread finds its row by binary search.
 
+use super::hash::mix;
 use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+use warprow_kernels_matrix::primitives::scan::scan_in_block;
 use warprow_kernels_matrix::unroll;
 
 /// Threads in a block of [`divide`].
 const DIVIDE_BLOCK: u32 = 256;
 
 /// Threads in a block of [`count_distinct`].
-const BLOCK: u32 = 512;
+const BLOCK: u32 = 256;
 
-/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 40 registers.
-const BLOCKS_PER_MULTIPROCESSOR: u32 = 3;
+/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 47 registers.
+const BLOCKS_PER_MULTIPROCESSOR: u32 = 5;
 
 /// Columns that a lane has in flight.
 const BATCH: u32 = 4;
 
+/// Columns that a warp has in flight.
+const WARP_BATCH: u32 = BATCH * WARP_SIZE;
+
 /// Maximum number of rows of a window.
 pub const MAX_WINDOW_ROWS: u32 = 1024;
 
-/// Maximum number of nonzeros of a part, if no row has more than 2^22.
-const PART: u32 = 16_384;
+/// Rows of a window whose lengths a thread adds up.
+const ROWS_PER_THREAD: usize = (MAX_WINDOW_ROWS / BLOCK) as usize;
 
-/// Slots of the table of a window in one part.
-const SLOTS: u32 = 8192;
+/// Maximum number of nonzeros of a part.
+const PART: u32 = 8192;
 
-/// Slots of the table of a window in several parts. 2048 of its nonzeros are expected to count, so twice as many
-/// distinct columns do not occur.
-pub const PARTS_TABLE_SLOTS: usize = 4096;
+/// Slots of a window's table. 2048 of its nonzeros are expected to count, so twice as many distinct columns do not
+/// occur.
+pub const TABLE_SLOTS: usize = 4096;
+
+/// Slots of the smallest table of a part: a sample of few may be several times as large as expected.
+const LEAST_SLOTS: u32 = 64;
 
 /// Nonzeros of a window that are counted, on average, if it has so many.
 const SAMPLE: u32 = 2048;
@@ -51,7 +62,29 @@ pub fn sampled_one_in(nonzeros: u32) -> u32 {
 /// An empty slot. Others hold a column plus 1.
 const EMPTY: u32 = 0;
 
-/// Rows in windows of the same size.
+/// Windows of one size.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, KernelParam)]
+pub struct WindowSize {
+    /// Rows of a window.
+    pub rows: u32,
+    /// The windows of the sample, evenly spread over the rows.
+    pub count: u32,
+}
+
+impl WindowSize {
+    /// At most `most` windows of 1 to [`MAX_WINDOW_ROWS`] rows of a matrix of `all` rows.
+    pub fn new(rows: u32, most: u32, all: u32) -> Self {
+        let rows = rows.clamp(1, MAX_WINDOW_ROWS);
+        let count = all.div_ceil(rows).min(most);
+        Self { rows, count }
+    }
+
+    /// No windows.
+    pub const NONE: Self = Self { rows: 1, count: 0 };
+}
+
+/// Windows of up to three sizes. They are numbered one size after the other.
 #[repr(C)]
 #[derive(Clone, Copy, KernelParam)]
 pub struct Windows {
@@ -61,12 +94,20 @@ pub struct Windows {
     pub order: Global<u32>,
     /// Rows of the matrix.
     pub rows: u32,
-    /// Rows of a window.
-    pub window_rows: u32,
-    /// The windows in the sample, evenly spread.
-    pub count: u32,
-    /// The number of the first of them among the windows of all sizes.
-    pub first: u32,
+    /// The first size.
+    pub first: WindowSize,
+    /// The second.
+    pub second: WindowSize,
+    /// The third.
+    pub third: WindowSize,
+}
+
+impl Windows {
+    /// The number of all windows.
+    #[inline(always)]
+    pub fn count(&self) -> u32 {
+        self.first.count + self.second.count + self.third.count
+    }
 }
 
 /// The launch of [`divide`] for so many windows.
@@ -102,66 +143,80 @@ unsafe fn row_at(order: Global<u32>, place: u32) -> usize {
     }
 }
 
-/// Counts the nonzeros of windows, and lists their parts. A warp takes a window.
+/// Counts the nonzeros of windows, and lists their parts. A warp takes a window, the first warps take the last ones:
+/// those of the third size, which take longest, then begin first.
 ///
 /// A window has four numbers in `found`: its nonzeros, zeros for the two that [`count_distinct`]
 /// counts, and the number of its table, if it has several parts. A part has four numbers in `parts`:
 /// the first place and the rows of its window, the number of the window, and its own number in the
-/// window. `counts` counts parts and tables.
+/// window. `counts` counts parts and tables. The tables that are counted are emptied.
 ///
 /// # Safety
 ///
-/// `windows` has the row pointers and an order of a matrix of at least one row, windows of 1 to
-/// [`MAX_WINDOW_ROWS`] rows, and no more windows than the rows make; `counts` has two numbers, and
-/// for the first launch zeros; `found` has four numbers for each window, `parts` for each of their
-/// [maximum number](max_parts).
+/// `windows` has the row pointers and an order of a matrix of at least one row, and no more windows
+/// than the rows make; `counts` has two zeros; `found` has four numbers for each window; `parts` has four, and `tables`
+/// [`TABLE_SLOTS`], for each of the [maximum number](max_parts) of each size.
 #[kernel(name = "spmm_divide_windows")]
 pub unsafe fn divide(
     windows: Windows,
     counts: GlobalMut<u32>,
     found: GlobalMut<u32>,
     parts: GlobalMut<u32>,
+    tables: GlobalMut<u32>,
 ) {
     let index = thread::index_1d() / u64::from(WARP_SIZE);
-    if index >= u64::from(windows.count) {
+    let all = windows.count();
+    if index >= u64::from(all) {
         return;
     }
     let lane = warp::lane_id();
-    let all = windows.rows.div_ceil(windows.window_rows.max(1));
-    let window = index * u64::from(all) / u64::from(windows.count);
-    let first = window as u32 * windows.window_rows;
-    let in_window = windows.window_rows.min(windows.rows - first);
-    let number = windows.first + index as u32;
-    // SAFETY: `first + place` is below `rows`; the window has four numbers, and its parts have theirs.
+    let number = all - 1 - index as u32;
+    let (mut size, mut of_size) = (windows.first, number);
+    if of_size >= size.count {
+        of_size -= size.count;
+        size = windows.second;
+        if of_size >= size.count {
+            of_size -= size.count;
+            size = windows.third;
+        }
+    }
+    let possible = windows.rows.div_ceil(size.rows.max(1));
+    let window = u64::from(of_size) * u64::from(possible) / u64::from(size.count.max(1));
+    let first = window as u32 * size.rows;
+    let in_window = size.rows.min(windows.rows - first);
+    // SAFETY: `first + place` is below `rows`; the window has four numbers, and its parts and its table have theirs.
     unsafe {
+        // The rows of a window are different ones, so the sum is at most the matrix's nonzeros.
         let mut nonzeros = 0;
         let mut place = lane;
         while place < in_window {
             let row = row_at(windows.order, first + place);
-            let length = windows.row_ptr.load(row + 1) - windows.row_ptr.load(row);
-            // At most 2^22 a row, so that the sum of all rows fits a u32.
-            nonzeros += length.min(u32::MAX / MAX_WINDOW_ROWS);
+            nonzeros += windows.row_ptr.load(row + 1) - windows.row_ptr.load(row);
             place += WARP_SIZE;
         }
-        let mut mask = WARP_SIZE / 2;
-        while mask > 0 {
-            nonzeros += warp::shfl_xor(FULL_MASK, nonzeros, mask, WARP_SIZE);
-            mask /= 2;
-        }
+        let nonzeros = warp::reduce_add(FULL_MASK, nonzeros);
         let of_window = nonzeros.div_ceil(PART);
-        let mut start = 0;
+        let (mut start, mut table) = (0, 0);
         if lane == 0 {
             start = counts.atomic_add(Scope::Device, 0, of_window);
-            let has_table = u32::from(of_window > 1);
-            let table = counts.atomic_add(Scope::Device, 1, has_table);
+            if of_window > 1 {
+                table = counts.atomic_add(Scope::Device, 1, 1);
+            }
             found.store4(4 * number as usize, [nonzeros, 0, 0, table]);
         }
         let start = warp::shfl_idx(FULL_MASK, start, 0, WARP_SIZE);
+        let table = warp::shfl_idx(FULL_MASK, table, 0, WARP_SIZE);
         let mut part = lane;
         while part < of_window {
             let place = 4 * (start as usize + part as usize);
             parts.store4(place, [first, in_window, number, part]);
             part += WARP_SIZE;
+        }
+        let table = tables.offset(table as usize * TABLE_SLOTS);
+        let mut slot = 4 * lane as usize;
+        while of_window > 1 && slot < TABLE_SLOTS {
+            table.store4(slot, [EMPTY; 4]);
+            slot += 4 * WARP_SIZE as usize;
         }
     }
 }
@@ -172,9 +227,8 @@ pub unsafe fn divide(
 ///
 /// # Safety
 ///
-/// `found`, `parts` and `counts` are as [`divide`] has left them, for windows of one matrix and one
-/// order; `row_ptr`, `col_idx` and `order` are of these, and columns are below `u32::MAX`; `tables`
-/// has [`PARTS_TABLE_SLOTS`] zeros for each window in several parts.
+/// `found`, `parts`, `tables` and `counts` are as [`divide`] has left them, for windows of one matrix and one
+/// order; `row_ptr`, `col_idx` and `order` are of these, and columns are below `u32::MAX`.
 #[kernel(name = "spmm_count_distinct")]
 pub unsafe fn count_distinct(
     row_ptr: Global<u32>,
@@ -185,10 +239,16 @@ pub unsafe fn count_distinct(
     tables: GlobalMut<u32>,
     found: GlobalMut<u32>,
 ) {
-    let slots = shared_array!(u32; 8192);
-    // The nonzeros of the part that count, and their distinct columns.
-    let sums = shared_array!(u32; 2);
-    let thread = thread::thread_idx_x();
+    let slots = shared_array!(u32; 4096);
+    let rows = RowsOfWindow {
+        before: shared_array!(u32; 1024),
+        offset: shared_array!(u32; 1024),
+        warp_sums: shared_array!(u32; 8),
+    };
+    let (thread, lane) = (thread::thread_idx_x(), warp::lane_id());
+    let warp = thread / WARP_SIZE;
+    // For each warp the columns of a batch that count.
+    let list = shared_array!(u32; 1024).offset((warp * WARP_BATCH) as usize);
     let mut item = thread::block_idx_x();
     // SAFETY: parts below their count are listed; places of a window are below the number of rows; shared memory is
     // written before the barrier after which it is read, and not written again before the next.
@@ -197,74 +257,64 @@ pub unsafe fn count_distinct(
         while item < items {
             let [first, in_window, number, part] = parts.load4(4 * item as usize);
             let nonzeros = found.load(4 * number as usize);
-            let of_window = nonzeros.div_ceil(PART).max(1);
             let one_in = sampled_one_in(nonzeros);
-            let is_whole = of_window == 1;
-            let table = found.load(4 * number as usize + 3) as usize;
-            let table = tables.offset(if is_whole {
-                0
-            } else {
-                table * PARTS_TABLE_SLOTS
-            });
+            let most = u32::MAX / one_in;
+            let is_whole = nonzeros <= PART;
+            let begin = part * PART;
+            let count = (nonzeros - begin).min(PART);
+            // Twice as many slots as columns are expected.
+            let used = (2 * count / one_in).max(LEAST_SLOTS).next_power_of_two();
             let mut slot = thread;
-            while is_whole && slot < SLOTS {
+            while slot < used {
                 slots.store(slot as usize, EMPTY);
                 slot += BLOCK;
             }
-            if thread < 2 {
-                sums.store(thread as usize, 0);
-            }
+            // In the matrix's own order, the window is like one row.
+            let in_window = if order.address() == 0 {
+                rows.set(row_ptr.load(first as usize));
+                1
+            } else {
+                rows.load(row_ptr, order, first, in_window);
+                in_window
+            };
             thread::sync_threads();
             let (mut counted, mut distinct) = (0, 0);
-            let mut place = thread / WARP_SIZE;
-            while place < in_window {
-                let row = row_at(order, first + place);
-                let (start, end) = (row_ptr.load(row), row_ptr.load(row + 1));
-                // An equal share of the row.
-                let share = |part: u32| {
-                    let before = u64::from(end - start) * u64::from(part) / u64::from(of_window);
-                    u64::from(start) + before
-                };
-                let (start, end) = (share(part), share(part + 1));
-                let mut k = start + u64::from(warp::lane_id());
-                while k < end {
-                    let entries: [u32; BATCH as usize] = array::from_fn(|i| {
-                        let k = k + i as u64 * u64::from(WARP_SIZE);
-                        if k < end {
-                            col_idx.load(k as usize) + 1
-                        } else {
-                            EMPTY
-                        }
-                    });
-                    unroll!(i in 0..4 {
-                        let hash = mix(entries[i].wrapping_sub(1));
-                        if entries[i] != EMPTY && hash <= u32::MAX / one_in {
-                            counted += 1;
-                            let is_new = if is_whole {
-                                insert(SLOTS, entries[i], hash, |slot| {
-                                    slots.atomic_compare_exchange(slot, EMPTY, entries[i])
-                                })
-                            } else {
-                                insert(PARTS_TABLE_SLOTS as u32, entries[i], hash, |slot| {
-                                    let scope = Scope::Device;
-                                    table.atomic_compare_exchange(scope, slot, EMPTY, entries[i])
-                                })
-                            };
-                            if is_new {
-                                distinct += 1;
-                            }
-                        }
-                    });
-                    k += u64::from(WARP_SIZE * BATCH);
-                }
-                place += BLOCK / WARP_SIZE;
+            let mut batch = warp * WARP_BATCH;
+            while batch < count {
+                // Loads without conditions, so that a lane does not wait for one before the next.
+                let places: [u32; BATCH as usize] = array::from_fn(|i| {
+                    let at = batch + i as u32 * WARP_SIZE + lane;
+                    rows.nonzero(in_window, begin + at.min(count - 1))
+                });
+                let cols: [u32; BATCH as usize] =
+                    array::from_fn(|i| col_idx.load(places[i] as usize));
+                let mut listed = 0;
+                unroll!(i in 0..4 {
+                    let is_there = batch + i as u32 * WARP_SIZE + lane < count;
+                    let counts = is_there && mix(cols[i]) <= most;
+                    let lanes = warp::ballot(FULL_MASK, counts);
+                    if counts {
+                        let before = (lanes & ((1 << lane) - 1)).count_ones();
+                        list.store((listed + before) as usize, cols[i] + 1);
+                    }
+                    listed += lanes.count_ones();
+                });
+                warp::sync_warp(FULL_MASK);
+                distinct += insert_listed(listed, list, used, slots);
+                // Before the list is written again.
+                warp::sync_warp(FULL_MASK);
+                counted += listed;
+                batch += BLOCK * BATCH;
             }
-            sums.atomic_add(0, counted);
-            sums.atomic_add(1, distinct);
-            thread::sync_threads();
-            if thread < 2 {
-                let of_window = 4 * number as usize + 1 + thread as usize;
-                found.atomic_add(Scope::Device, of_window, sums.load(thread as usize));
+            if !is_whole {
+                thread::sync_threads();
+                let table = found.load(4 * number as usize + 3) as usize * TABLE_SLOTS;
+                distinct = share_columns(used, slots, tables.offset(table));
+            }
+            let distinct: u32 = warp::reduce_add(FULL_MASK, distinct);
+            if lane == 0 {
+                found.atomic_add(Scope::Device, 4 * number as usize + 1, counted);
+                found.atomic_add(Scope::Device, 4 * number as usize + 2, distinct);
             }
             thread::sync_threads();
             item += thread::grid_dim_x();
@@ -272,25 +322,148 @@ pub unsafe fn count_distinct(
     }
 }
 
-/// Inserts an entry into a table of `slots` slots, and says whether it was not there; also true if
+/// Puts the columns that a warp has listed into the table of the block, and counts those of the calling lane that were
+/// not there.
+///
+/// # Safety
+///
+/// `list` has `listed` entries, `slots` a table of `used` slots. All lanes of the warp call it.
+#[inline(always)]
+unsafe fn insert_listed(listed: u32, list: Shared<u32>, used: u32, slots: Shared<u32>) -> u32 {
+    let mut distinct = 0;
+    let mut k = warp::lane_id();
+    while k < listed {
+        // SAFETY: `k` is below `listed`, and a table has slots below `used`.
+        unsafe {
+            let entry = list.load(k as usize);
+            let exchange = |slot| slots.atomic_compare_exchange(slot, EMPTY, entry);
+            distinct += u32::from(insert(used, entry, exchange));
+        }
+        k += WARP_SIZE;
+    }
+    distinct
+}
+
+/// Puts the columns in the table of the block into the table of the window, and counts those of the calling thread that
+/// were not there.
+///
+/// # Safety
+///
+/// `slots` has a table of `used` slots, which is complete; `table` has [`TABLE_SLOTS`]. All threads of the block call
+/// it.
+#[inline(always)]
+unsafe fn share_columns(used: u32, slots: Shared<u32>, table: GlobalMut<u32>) -> u32 {
+    let mut distinct = 0;
+    let mut slot = thread::thread_idx_x();
+    while slot < used {
+        // SAFETY: `slot` is below `used`, and the window's table has slots below `TABLE_SLOTS`.
+        unsafe {
+            let entry = slots.load(slot as usize);
+            let exchange = |slot| table.atomic_compare_exchange(Scope::Device, slot, EMPTY, entry);
+            if entry != EMPTY && insert(TABLE_SLOTS as u32, entry, exchange) {
+                distinct += 1;
+            }
+        }
+        slot += BLOCK;
+    }
+    distinct
+}
+
+/// The rows of a window in an order, in shared memory.
+struct RowsOfWindow {
+    /// The nonzeros of the window before each row.
+    before: Shared<u32>,
+    /// What the number of a nonzero of the matrix is more than its number in the window, modulo 2^32.
+    offset: Shared<u32>,
+    /// For the scan of a block.
+    warp_sums: Shared<u32>,
+}
+
+impl RowsOfWindow {
+    /// A single row, which begins at a nonzero of the matrix. For the rest see [`load`](Self::load).
+    ///
+    /// # Safety
+    ///
+    /// There is room for a row.
+    #[inline(always)]
+    unsafe fn set(&self, start: u32) {
+        if thread::thread_idx_x() == 0 {
+            // SAFETY: the contract.
+            unsafe {
+                self.before.store(0, 0);
+                self.offset.store(0, start);
+            }
+        }
+    }
+
+    /// Loads the rows of a window. All threads of the block call it, and no thread still reads from an earlier window.
+    /// They wait for each other before the first [`nonzero`](Self::nonzero).
+    ///
+    /// # Safety
+    ///
+    /// `order` has rows of the matrix of `row_ptr` for `in_window` places from `first` on.
+    #[inline(always)]
+    unsafe fn load(&self, row_ptr: Global<u32>, order: Global<u32>, first: u32, in_window: u32) {
+        let place = ROWS_PER_THREAD as u32 * thread::thread_idx_x();
+        // SAFETY: places below `in_window` have a row; each thread writes its own four numbers of 1024.
+        unsafe {
+            let rows: [(u32, u32); ROWS_PER_THREAD] = array::from_fn(|i| {
+                let place = place + i as u32;
+                if place < in_window {
+                    let row = order.load((first + place) as usize) as usize;
+                    (row_ptr.load(row), row_ptr.load(row + 1))
+                } else {
+                    (0, 0)
+                }
+            });
+            let mut sum = 0;
+            unroll!(i in 0..4 {
+                sum += rows[i].1 - rows[i].0;
+            });
+            let (mut before, _) = scan_in_block(sum, self.warp_sums, |a, b| a + b, 0);
+            unroll!(i in 0..4 {
+                self.before.store(place as usize + i, before);
+                self.offset.store(place as usize + i, rows[i].0.wrapping_sub(before));
+                before += rows[i].1 - rows[i].0;
+            });
+        }
+    }
+
+    /// The number in the matrix of a nonzero of the window.
+    ///
+    /// # Safety
+    ///
+    /// A window of `in_window` rows is [loaded](Self::load), and has more than `number` nonzeros.
+    #[inline(always)]
+    unsafe fn nonzero(&self, in_window: u32, number: u32) -> u32 {
+        let (mut low, mut high) = (0, in_window - 1);
+        // SAFETY: places below `in_window` are loaded.
+        unsafe {
+            // The last row that begins at the nonzero or before it: rows without nonzeros come earlier.
+            while low < high {
+                let middle = low + (high - low).div_ceil(2);
+                if self.before.load(middle as usize) <= number {
+                    low = middle;
+                } else {
+                    high = middle - 1;
+                }
+            }
+            self.offset.load(low as usize).wrapping_add(number)
+        }
+    }
+}
+
+/// Inserts an entry into a table of `slots` slots, a power of two, and says whether it was not there; also true if
 /// the table is full. `exchange` puts the entry into a slot if that is empty, and gives what was
 /// there.
 #[inline(always)]
-fn insert(slots: u32, entry: u32, hash: u32, exchange: impl Fn(usize) -> u32) -> bool {
+fn insert(slots: u32, entry: u32, exchange: impl Fn(usize) -> u32) -> bool {
+    let hash = mix(entry.wrapping_sub(1));
     for probe in 0..slots {
-        let there = exchange((hash.wrapping_add(probe) % slots) as usize);
+        let there = exchange((hash.wrapping_add(probe) & (slots - 1)) as usize);
         if there == EMPTY || there == entry {
             return there == EMPTY;
         }
     }
     true
-}
-
-/// A hash of a column number (the 32-bit finaliser of MurmurHash3).
-#[inline(always)]
-fn mix(col: u32) -> u32 {
-    let mut hash = col;
-    hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
-    hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
-    hash ^ hash >> 16
 }
