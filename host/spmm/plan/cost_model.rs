@@ -198,7 +198,7 @@ impl CostModel {
         let (least, range) = HELD_BETWEEN_RUNS;
         let streamed = ((all_bytes / gpu.l2_bytes - least) / range).clamp(0.0, 1.0);
         let l2_misses = (uncovered * far)
-            .max(streamed * a.columns.used() / nonzeros)
+            .max(streamed * a.columns.used().min(cols) / nonzeros)
             .min(l1_misses);
 
         // Each resource's time.

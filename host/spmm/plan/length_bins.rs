@@ -26,7 +26,7 @@ pub struct Counting<H> {
 }
 
 impl<H: From<LengthBins>> Counting<H> {
-    /// Counts by a launch for so many columns or rows, which gets empty bins.
+    /// Zeroes the bins, and calls `launch` if there are columns or rows.
     fn launch(
         device: &Device,
         count: u32,
@@ -129,7 +129,7 @@ impl ColumnProfile {
         cols: u32,
         col_idx: &DeviceBuffer<u32>,
     ) -> Result<Counting<Self>, OperandError> {
-        // Row pointers are u32.
+        // The number of nonzeros is a u32, as row pointers are.
         let one_in = columns::sampled_one_in(col_idx.len() as u32, cols);
         Self::count_sample(device, cols, col_idx, one_in)
     }
@@ -194,7 +194,7 @@ impl ColumnProfile {
         }
     }
 
-    /// The number of columns that have nonzeros.
+    /// The number of columns that have nonzeros; an estimate if the matrix is large.
     pub fn used(&self) -> f64 {
         let columns: u64 = self.bins.iter().map(|(columns, _)| columns).sum();
         columns as f64

@@ -18,11 +18,11 @@ pub const NEIGHBOURS: u32 = 64;
 /// Rows of the windows whose locality is measured: of neighbouring tasks, of a multiprocessor, of the L2 cache.
 const WINDOW_ROWS: [u32; 3] = [8, NEIGHBOURS, MAX_WINDOW_ROWS];
 
-/// Maximum number of windows of each size in the sample, and the number that is enough where rows are long.
-const LOCALITY_WINDOWS: [u32; 3] = [1024, 1024, 128];
-const ENOUGH_WINDOWS: [u32; 3] = [256, 128, 16];
+/// Minimum and maximum number of windows of each size in the sample.
+const MIN_WINDOWS: [u32; 3] = [256, 128, 16];
+const MAX_WINDOWS: [u32; 3] = [1024, 1024, 128];
 
-/// Nonzeros that the windows of a size have about, if so many windows are enough.
+/// Nonzeros that the windows of a size should have, as far as the limits allow.
 const ENOUGH_NONZEROS: f64 = 2e6;
 
 /// For each size of windows its rows, and the maximum number of windows in a sample of a matrix whose rows have so many
@@ -31,14 +31,11 @@ fn window_sizes(mean_row: f64) -> [(u32, u32); 3] {
     std::array::from_fn(|size| {
         let rows = WINDOW_ROWS[size];
         let enough = (ENOUGH_NONZEROS / (mean_row * f64::from(rows)).max(1.0)) as u32;
-        (
-            rows,
-            enough.clamp(ENOUGH_WINDOWS[size], LOCALITY_WINDOWS[size]),
-        )
+        (rows, enough.clamp(MIN_WINDOWS[size], MAX_WINDOWS[size]))
     })
 }
 
-/// The least locality, as the logarithm of none is infinite.
+/// The least locality: 0 has no logarithm.
 const LEAST_LOCALITY: f64 = 1e-3;
 
 /// The distinct columns of [`NEIGHBOURS`] consecutive rows, divided by the nonzeros of these rows: 1 if they share

@@ -24,8 +24,8 @@ pub struct CountingWindows {
 }
 
 impl CountingWindows {
-    /// Up to three sizes of windows, each a number of rows and a maximum number of windows, of a matrix whose rows are
-    /// in `order`, or in the matrix's own.
+    /// Launches the counting of windows of up to three sizes, each a number of rows and a maximum number of windows.
+    /// The rows of the matrix are in `order`, or in the matrix's own.
     pub fn count(
         a: &DevicePattern,
         sizes: &[(u32, u32)],
@@ -107,13 +107,11 @@ mod tests {
     use crate::generate;
     use sprs::CsMatI;
     use std::collections::HashSet;
+    use warprow_kernels::spmm::plan::hash::mix;
 
-    /// The hash of a column, and one of how many columns counts, as the kernel has them.
+    /// Whether the kernel counts a column in a window of so many nonzeros.
     fn is_sampled(column: u32, nonzeros: u32) -> bool {
-        let mut hash = column;
-        hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
-        hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
-        (hash ^ (hash >> 16)) <= u32::MAX / reuse::sampled_one_in(nonzeros)
+        mix(column) <= u32::MAX / reuse::sampled_one_in(nonzeros)
     }
 
     fn on_the_host(a: &CsMatI<f32, u32, u32>, window_rows: usize, order: &[u32]) -> Vec<RowWindow> {

@@ -28,7 +28,7 @@ pub struct Statistics {
     pub distinct_share: f64,
     /// How far the lengths of rows differ: their standard deviation over their mean, if it is known.
     pub variation: Option<f64>,
-    /// Whether that is another than the caller's.
+    /// Whether the locality is that of another order than the caller's.
     pub is_ordered: bool,
     /// Whether nothing was counted, see [`assume`](Self::assume).
     pub are_assumed: bool,

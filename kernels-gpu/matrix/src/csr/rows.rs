@@ -1,8 +1,8 @@
 //! The row of each nonzero, and the rows of a CSR matrix in another order.
 //!
-//! A block takes 1024 nonzeros, whatever the lengths of the rows, and each of its threads finds the rows of four of them
-//! by binary search in the row pointers. Two threads of each block search all row pointers, for the first and the last
-//! nonzero of the block. The other threads search only between these two rows, which the L1 cache holds.
+//! A block takes 1024 nonzeros, whatever the lengths of the rows, and each of its threads finds the rows of four of
+//! them by binary search in the row pointers. Two threads of each block search all row pointers, for the first and the
+//! last nonzero of the block. The other threads search only between these two rows, which the L1 cache holds.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_SIZE;
@@ -105,13 +105,13 @@ pub unsafe fn permute_rows(
     }
 }
 
-/// Calls `visit` for each nonzero of the calling thread with the nonzero's number and its row. Neighbouring threads have
-/// neighbouring nonzeros.
+/// Calls `visit` for each nonzero of the calling thread with the nonzero's number and its row. Neighbouring threads
+/// have neighbouring nonzeros.
 ///
 /// # Safety
 ///
 /// `row_ptr` has `rows + 1` numbers, ascending from 0 to `nonzeros`, which is at least 1. `bounds`
-/// has room for two numbers. All threads of the block call it.
+/// has room for two numbers. The launch is [`launch`]'s, and all threads of the block call it.
 #[inline(always)]
 unsafe fn for_each_nonzero(
     rows: u32,

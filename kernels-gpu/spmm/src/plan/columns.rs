@@ -5,9 +5,9 @@
 //! nonzeros. From the columns' bins follows the share of the nonzeros in the most frequent columns, of which a cache
 //! holds the rows of X.
 //!
-//! Of a large matrix, the nonzeros of columns are counted in two [samples](sampled_one_in). One of n nonzeros counts
-//! ([`sample`]), which tells the columns of many nonzeros. Of the other columns one of n is counted in full ([`count`])
-//! and stands for n. So a hub, whose additions follow one another, does not keep the device busy.
+//! Large matrices have two [samples](sampled_one_in). The first has one of n nonzeros, for the columns of many nonzeros
+//! ([`sample`]). The second has all nonzeros of one column of n, for the columns of few ([`count`]); each of these
+//! stands for n columns. Hubs are left out of the second, because additions to one address follow one another.
 
 use super::hash::mix;
 use core::array;
@@ -22,20 +22,25 @@ const BLOCK: u32 = 256;
 /// Nonzeros of a thread of [`count`], and columns or rows that a lane of [`bin`] has in flight.
 const BATCH: u32 = 4;
 
+// Loops over a batch are unrolled by hand.
+const _: () = assert!(BATCH == 4);
+
 /// Bins of [`bin`]: a count has 32 bits.
 pub const BINS: usize = 32;
 
 /// Blocks of [`bin`] on a multiprocessor: more would hide latencies better, and add more often to the same bins.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
 
-/// Nonzeros, and columns that are counted in full, of the smallest samples.
+/// Nonzeros that the first sample has at least.
 const MIN_SAMPLED_NONZEROS: u32 = 1 << 17;
+
+/// Columns that the second sample has at least.
 const MIN_SAMPLED_COLUMNS: u32 = 512;
 
 /// The smallest sample is one of so many.
 const MAX_ONE_IN: u32 = 16;
 
-/// Sampled nonzeros of a column from which on they tell well how many it has.
+/// A column with so many nonzeros in the first sample, or more, is estimated from them.
 pub const MANY_SAMPLED: u32 = 64;
 
 /// One of how many nonzeros, and of how many columns, is in the samples: a power of two, 1 for a small matrix.
@@ -44,7 +49,7 @@ pub fn sampled_one_in(nonzeros: u32, cols: u32) -> u32 {
     1 << most.clamp(1, MAX_ONE_IN).ilog2()
 }
 
-/// Whether a column is counted in full, if it has few nonzeros.
+/// Whether a column is in the second sample, if it has few nonzeros.
 #[inline(always)]
 fn is_sampled(col: u32, one_in: u32) -> bool {
     mix(col) & (one_in - 1) == 0
@@ -68,8 +73,8 @@ pub fn launch_bin(count: u32, multiprocessors: u32) -> LaunchConfig {
     LaunchConfig::new(blocks.min(resident.max(1)), BLOCK)
 }
 
-/// `sampled[col]`, the nonzeros of each column in the sample. Of `one_in` times 32 neighbouring nonzeros, 32 neighbours
-/// are in it, a warp each.
+/// `sampled[col]`, the nonzeros of each column in the first sample. Of each `32 one_in` consecutive nonzeros a warp
+/// takes 32 consecutive ones.
 ///
 /// # Safety
 ///
@@ -86,12 +91,12 @@ pub unsafe fn sample(nonzeros: u32, one_in: u32, col_idx: Global<u32>, sampled: 
     }
 }
 
-/// `counts[col]`, the nonzeros of each column that has few in the sample, and is itself one of those that are counted.
+/// `counts[col]`, the nonzeros of each column in the second sample that has few in the first.
 ///
 /// # Safety
 ///
-/// There are `nonzeros` columns. Each that may be among them has a zeroed count and, if `one_in` is not 1, a number in
-/// `sampled`. `one_in` is a power of two.
+/// There are `nonzeros` columns, at least 1. Each that may be among them has a zeroed count and, if `one_in` is not 1,
+/// a number in `sampled`. `one_in` is a power of two.
 #[kernel(name = "spmm_count_columns")]
 pub unsafe fn count(
     nonzeros: u32,
@@ -163,8 +168,8 @@ pub unsafe fn bin_rows(rows: u32, row_ptr: Global<u32>, bins: GlobalMut<u64>) {
     unsafe { bin(rows, row, bins) }
 }
 
-/// Bins `len` columns or rows. `item` has the nonzeros of one, and for how many it stands. A warp takes 128 after the
-/// other, and lane b has the sums of bin b: few threads add to the bins, because additions to one address follow one
+/// Bins `len` columns or rows. `item` has the nonzeros of one, and for how many it stands. A warp takes 128 at a
+/// time, and lane b has the sums of bin b: few threads add to the bins, because additions to one address follow one
 /// another.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! The hash by which samples are drawn.
+//! The hash of samples and of hash tables.
 
 /// A hash of `x`, different for each `x` (the 32-bit finaliser of MurmurHash3).
 #[inline(always)]

@@ -28,6 +28,9 @@ pub fn launch_threads(count: u32) -> LaunchConfig {
 /// Rows of a warp of [`propagate_labels`]: it waits for the loads of all of them together.
 const ROWS_PER_WARP: u32 = 4;
 
+// The loop over them is unrolled by hand.
+const _: () = assert!(ROWS_PER_WARP == 4);
+
 /// The launch of [`propagate_labels`] for `rows` rows.
 pub fn launch_labels(rows: u32) -> LaunchConfig {
     launch_warps(rows.div_ceil(ROWS_PER_WARP))

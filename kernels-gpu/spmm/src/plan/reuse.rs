@@ -3,14 +3,14 @@
 //! The nonzeros of a window are numbered row by row. Windows of many nonzeros are divided into parts of equally many
 //! ([`divide`]), so that one hub does not keep one block busy for milliseconds. Blocks count the nonzeros and the
 //! distinct columns of parts in hash tables in shared memory ([`count_distinct`]). The parts of one window then put
-//! their columns into a table in global memory that they share. Of a window with more nonzeros than its table can hold,
-//! only columns with a small hash count. These are the same columns in each row, so the quotient of distinct columns and
-//! nonzeros has the same expected value. A warp first lists the columns that count, so that each lane has one to put
-//! into the table.
+//! their columns into a table in global memory that they share. If a window has more than 2048 nonzeros, only the
+//! columns whose hash is small are counted. These are the same columns in each row, so in the mean the same known share
+//! of the nonzeros and of the distinct columns is counted. A warp first lists the columns to count, so that each lane
+//! has one to put into the table.
 //!
 //! All threads of a block load neighbouring nonzeros, whatever the lengths of the rows. In the matrix's own order, the
-//! nonzeros of a window follow one another. In another order, a block first adds up the lengths of the window's rows, and
-//! each thread finds its row by binary search.
+//! nonzeros of a window follow one another. In another order, a block first adds up the lengths of the window's rows,
+//! and each thread finds its row by binary search.
 
 use super::hash::mix;
 use core::array;
@@ -26,7 +26,7 @@ const DIVIDE_BLOCK: u32 = 256;
 /// Threads in a block of [`count_distinct`].
 const BLOCK: u32 = 256;
 
-/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 47 registers.
+/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 48 registers on `sm_80`.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 5;
 
 /// Columns that a lane has in flight.
@@ -41,6 +41,9 @@ pub const MAX_WINDOW_ROWS: u32 = 1024;
 /// Rows of a window whose lengths a thread adds up.
 const ROWS_PER_THREAD: usize = (MAX_WINDOW_ROWS / BLOCK) as usize;
 
+// Loops over these are unrolled by hand.
+const _: () = assert!(BATCH == 4 && ROWS_PER_THREAD == 4);
+
 /// Maximum number of nonzeros of a part.
 const PART: u32 = 8192;
 
@@ -51,10 +54,10 @@ pub const TABLE_SLOTS: usize = 4096;
 /// Slots of the smallest table of a part: a sample of few may be several times as large as expected.
 const LEAST_SLOTS: u32 = 64;
 
-/// Nonzeros of a window that are counted, on average, if it has so many.
+/// Mean number of nonzeros that are counted of a window that has more.
 const SAMPLE: u32 = 2048;
 
-/// One of how many columns counts, in a window of so many nonzeros.
+/// One of how many columns is counted, in a window of so many nonzeros.
 pub fn sampled_one_in(nonzeros: u32) -> u32 {
     nonzeros.div_ceil(SAMPLE).max(1)
 }
@@ -115,7 +118,7 @@ pub fn launch_divide(windows: u32) -> LaunchConfig {
     LaunchConfig::new(windows.div_ceil(DIVIDE_BLOCK / WARP_SIZE), DIVIDE_BLOCK)
 }
 
-/// The launch of [`count_distinct`] for at most so many parts, at least 1.
+/// The launch of [`count_distinct`]. `parts` is an upper bound of the number of parts, at least 1.
 pub fn launch_count(parts: u32, multiprocessors: u32) -> LaunchConfig {
     let resident = BLOCKS_PER_MULTIPROCESSOR.saturating_mul(multiprocessors.max(1));
     LaunchConfig::new(parts.min(resident), BLOCK)
@@ -153,9 +156,10 @@ unsafe fn row_at(order: Global<u32>, place: u32) -> usize {
 ///
 /// # Safety
 ///
-/// `windows` has the row pointers and an order of a matrix of at least one row, and no more windows
-/// than the rows make; `counts` has two zeros; `found` has four numbers for each window; `parts` has four, and `tables`
-/// [`TABLE_SLOTS`], for each of the [maximum number](max_parts) of each size.
+/// `windows` has the row pointers and an order of a matrix of at least one row; its windows have 1 to
+/// [`MAX_WINDOW_ROWS`] rows, and are no more than the rows make; `counts` has two zeros; `found` has four numbers for
+/// each window; `parts` has four, and `tables` [`TABLE_SLOTS`], for each of the [maximum number](max_parts) of each
+/// size.
 #[kernel(name = "spmm_divide_windows")]
 pub unsafe fn divide(
     windows: Windows,
@@ -250,8 +254,9 @@ pub unsafe fn count_distinct(
     // For each warp the columns of a batch that count.
     let list = shared_array!(u32; 1024).offset((warp * WARP_BATCH) as usize);
     let mut item = thread::block_idx_x();
-    // SAFETY: parts below their count are listed; places of a window are below the number of rows; shared memory is
-    // written before the barrier after which it is read, and not written again before the next.
+    // SAFETY: parts below their count are listed; places of a window are below the number of rows. The lengths of rows
+    // are written before the barrier after which they are read; between that barrier and the next, slots change by
+    // atomics alone. A list belongs to one warp, which synchronises before it reads and before it writes it again.
     unsafe {
         let items = counts.load(0);
         while item < items {
@@ -373,7 +378,7 @@ unsafe fn share_columns(used: u32, slots: Shared<u32>, table: GlobalMut<u32>) ->
 struct RowsOfWindow {
     /// The nonzeros of the window before each row.
     before: Shared<u32>,
-    /// What the number of a nonzero of the matrix is more than its number in the window, modulo 2^32.
+    /// What to add to the number of a nonzero in the window to get its number in the matrix, modulo 2^32.
     offset: Shared<u32>,
     /// For the scan of a block.
     warp_sums: Shared<u32>,
@@ -401,7 +406,8 @@ impl RowsOfWindow {
     ///
     /// # Safety
     ///
-    /// `order` has rows of the matrix of `row_ptr` for `in_window` places from `first` on.
+    /// `order` has rows of the matrix of `row_ptr` for `in_window` places from `first` on, at most [`MAX_WINDOW_ROWS`].
+    /// The arrays have room for as many rows, and for a sum of each warp.
     #[inline(always)]
     unsafe fn load(&self, row_ptr: Global<u32>, order: Global<u32>, first: u32, in_window: u32) {
         let place = ROWS_PER_THREAD as u32 * thread::thread_idx_x();
@@ -454,7 +460,7 @@ impl RowsOfWindow {
 }
 
 /// Inserts an entry into a table of `slots` slots, a power of two, and says whether it was not there; also true if
-/// the table is full. `exchange` puts the entry into a slot if that is empty, and gives what was
+/// the table is full, and then it is lost. `exchange` puts the entry into a slot if that is empty, and gives what was
 /// there.
 #[inline(always)]
 fn insert(slots: u32, entry: u32, exchange: impl Fn(usize) -> u32) -> bool {
