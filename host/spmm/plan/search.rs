@@ -50,7 +50,7 @@ const MIN_EVEN_ROW_IN_STEP: f64 = 50.0;
 
 /// Features up to which `in_step` is not chosen without being timed: on the matrices that the model was fitted to, it
 /// gains 5 % at most over `row_bins` and `row_groups`.
-const FEW_FEATURES_IN_STEP: u32 = 8;
+const FEW_FEATURES_IN_STEP: u32 = 16;
 
 /// Nonzeros of the smallest matrix with which `in_step` is considered. Launches take most of the time of smaller ones,
 /// and the model was fitted to one of them only.

@@ -1,6 +1,6 @@
 //! The kernels for few features: `spmv` for one; `row_groups` where rows have similar lengths, and `row_bins`.
 
-use super::{Search, faster};
+use super::{FEW_FEATURES_IN_STEP, Search, faster};
 use crate::spmm::plan::cost_model::candidate::{Candidate, FeatureRow};
 use crate::spmm::plan::statistics::Statistics;
 use warprow_kernels::spmm::SpmmKernel;
@@ -83,7 +83,9 @@ impl Search {
         let all = groups.chain(row.row_bins().filter(|_| may_have_bins));
         let best = all.map(|candidate| (seconds(&candidate), candidate.kernel));
         let best = best.min_by(|one, other| one.0.total_cmp(&other.0));
-        best.filter(|(least, _)| *least < seconds(other))
+        let is_left_out =
+            other.kernel == SpmmKernel::InStep && row.features() <= FEW_FEATURES_IN_STEP;
+        best.filter(|(least, _)| is_left_out || *least < seconds(other))
             .map(|(_, kernel)| kernel)
     }
 
