@@ -25,7 +25,7 @@ const BATCH: u32 = 4;
 // Loops over a batch are unrolled by hand.
 const _: () = assert!(BATCH == 4);
 
-/// Bins of [`bin`]: a count has 32 bits.
+/// Bins of columns or rows: a number of nonzeros has 32 bits.
 pub const BINS: usize = 32;
 
 /// Blocks of [`bin`] on a multiprocessor: more would hide latencies better, and add more often to the same bins.
