@@ -5,7 +5,7 @@ use crate::operands::{COLS, ROWS, skewed};
 use std::collections::BTreeSet;
 use warprow::reference::WholeProduct;
 use warprow::{CsrMatrix, Device, DeviceCsr, RowOrder, Spmm, SpmmKernel, SpmmOptions, SpmmTuning};
-use warprow_kernels::spmm::plan::{columns, reuse};
+use warprow_kernels::spmm::plan::{columns, distinct, windows};
 
 #[test]
 fn every_entry_point_runs() {
@@ -163,7 +163,7 @@ fn rows_are_binned(device: &Device, a: &CsrMatrix<f32>, there: &DeviceCsr<f32>) 
 
 fn distinct_columns_are_counted(device: &Device, a: &CsrMatrix<f32>, there: &DeviceCsr<f32>) {
     let window_rows = 32;
-    let windows = (ROWS as u32).div_ceil(window_rows);
+    let count = (ROWS as u32).div_ceil(window_rows);
     let wanted: Vec<u32> = (0..ROWS)
         .step_by(window_rows as usize)
         .flat_map(|first| {
@@ -176,19 +176,19 @@ fn distinct_columns_are_counted(device: &Device, a: &CsrMatrix<f32>, there: &Dev
         .collect();
     let pattern = there.pattern();
     let order = device.upload(&Vec::from_iter(0..ROWS as u32)).unwrap();
-    let all = reuse::Windows {
+    let all = windows::Windows {
         row_ptr: pattern.row_ptr().read_only(),
         order: order.read_only(),
         rows: ROWS as u32,
-        first: reuse::WindowSize::new(window_rows, u32::MAX, ROWS as u32),
-        second: reuse::WindowSize::NONE,
-        third: reuse::WindowSize::NONE,
+        first: windows::WindowSize::new(window_rows, u32::MAX, ROWS as u32),
+        second: windows::WindowSize::NONE,
+        third: windows::WindowSize::NONE,
     };
-    let (max_parts, max_tables) = reuse::max_parts(windows, a.nnz() as u32);
+    let (max_parts, max_tables) = windows::max_parts(count, a.nnz() as u32);
     let mut counts = device.zeros::<u32>(2).unwrap();
-    let mut found = device.uninitialized::<u32>(4 * windows as usize).unwrap();
+    let mut found = device.uninitialized::<u32>(4 * count as usize).unwrap();
     let mut parts = device.uninitialized(4 * max_parts as usize).unwrap();
-    let slots = max_tables as usize * reuse::TABLE_SLOTS;
+    let slots = max_tables as usize * windows::TABLE_SLOTS;
     let mut tables = device.uninitialized::<u32>(slots).unwrap();
     // SAFETY: row pointers and columns are those of one matrix of `ROWS` rows; `order` is a permutation of these;
     // `found` has four numbers for each window, `parts` for each part, and `tables` slots for each table.
@@ -200,8 +200,10 @@ fn distinct_columns_are_counted(device: &Device, a: &CsrMatrix<f32>, there: &Dev
             parts.mutable(),
             tables.mutable(),
         );
-        let config = reuse::launch_divide(windows);
-        device.launch(&reuse::divide(), config, arguments).unwrap();
+        let config = windows::launch_divide(count);
+        device
+            .launch(&windows::divide(), config, arguments)
+            .unwrap();
         let arguments = (
             all.row_ptr,
             pattern.col_idx().read_only(),
@@ -211,9 +213,9 @@ fn distinct_columns_are_counted(device: &Device, a: &CsrMatrix<f32>, there: &Dev
             tables.mutable(),
             found.mutable(),
         );
-        let config = reuse::launch_count(max_parts, 2);
+        let config = distinct::launch_count(max_parts, 2);
         device
-            .launch(&reuse::count_distinct(), config, arguments)
+            .launch(&distinct::count_distinct(), config, arguments)
             .unwrap();
     }
     let found = found.download().unwrap();

@@ -10,7 +10,7 @@ use super::row_windows::{CountingWindows, RowWindow};
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::operand::OperandError;
-use warprow_kernels::spmm::plan::reuse::{MAX_WINDOW_ROWS, sampled_one_in};
+use warprow_kernels::spmm::plan::windows::{MAX_WINDOW_ROWS, sampled_one_in};
 
 /// Rows that a multiprocessor works on at the same time.
 pub const NEIGHBOURS: u32 = 64;

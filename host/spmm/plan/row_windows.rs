@@ -1,9 +1,11 @@
-//! Windows: consecutive rows of a matrix, whose nonzeros and distinct columns are counted on the device. See [`reuse`].
+//! Windows: consecutive rows of a matrix, whose nonzeros and distinct columns are counted on the device. See
+//! [the kernels](warprow_kernels::spmm::plan::windows).
 
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, optional_pointer};
 use crate::operand::OperandError;
-use warprow_kernels::spmm::plan::reuse::{self, WindowSize, Windows};
+use warprow_kernels::spmm::plan::distinct;
+use warprow_kernels::spmm::plan::windows::{self, WindowSize, Windows};
 
 /// Consecutive rows, and what was counted of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +42,7 @@ impl CountingWindows {
         });
         let counts = [first, second, third].map(|size| size.count);
         let (mut max_parts, mut max_tables) = (0_u32, 0_usize);
-        for (parts, tables) in counts.map(|count| reuse::max_parts(count, a.nonzeros())) {
+        for (parts, tables) in counts.map(|count| windows::max_parts(count, a.nonzeros())) {
             max_parts = max_parts.saturating_add(parts);
             max_tables += tables as usize;
         }
@@ -58,7 +60,7 @@ impl CountingWindows {
         }
         let mut parts = device.uninitialized::<u32>(4 * max_parts as usize)?;
         let mut part_counts = device.zeros::<u32>(2)?;
-        let mut tables = device.uninitialized::<u32>(max_tables * reuse::TABLE_SLOTS)?;
+        let mut tables = device.uninitialized::<u32>(max_tables * windows::TABLE_SLOTS)?;
         let arguments = (
             windows,
             part_counts.mutable(),
@@ -66,10 +68,10 @@ impl CountingWindows {
             parts.mutable(),
             tables.mutable(),
         );
-        let config = reuse::launch_divide(windows.count());
+        let config = windows::launch_divide(windows.count());
         // SAFETY: row pointers are those of the matrix, which has a nonzero and so a row; `order` is a permutation of
         // the rows; `found` has four numbers for each window, `parts` and `tables` have theirs for the maximum numbers.
-        unsafe { device.launch(&reuse::divide(), config, arguments)? };
+        unsafe { device.launch(&windows::divide(), config, arguments)? };
         let arguments = (
             windows.row_ptr,
             a.col_idx.read_only(),
@@ -79,10 +81,10 @@ impl CountingWindows {
             tables.mutable(),
             found.mutable(),
         );
-        let config = reuse::launch_count(max_parts, device.properties().multiprocessors);
+        let config = distinct::launch_count(max_parts, device.properties().multiprocessors);
         // SAFETY: the launch before has written windows, parts and tables of the matrix's rows in `order`; columns are
         // below `a.cols`, so none is `u32::MAX`.
-        unsafe { device.launch(&reuse::count_distinct(), config, arguments)? };
+        unsafe { device.launch(&distinct::count_distinct(), config, arguments)? };
         Ok(Self { counts, found })
     }
 
@@ -111,7 +113,7 @@ mod tests {
 
     /// Whether the kernel counts a column in a window of so many nonzeros.
     fn is_sampled(column: u32, nonzeros: u32) -> bool {
-        mix(column) <= u32::MAX / reuse::sampled_one_in(nonzeros)
+        mix(column) <= u32::MAX / windows::sampled_one_in(nonzeros)
     }
 
     fn on_the_host(a: &CsMatI<f32, u32, u32>, window_rows: usize, order: &[u32]) -> Vec<RowWindow> {

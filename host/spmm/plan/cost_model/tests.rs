@@ -19,7 +19,6 @@ fn model(profile: &DeviceProfile) -> CostModel {
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.
 fn even(rows: u32, mean_row: u32) -> Statistics {
     Statistics {
-        distinct_share: 1.0,
         rows,
         cols: rows,
         nonzeros: rows * mean_row,
@@ -27,6 +26,7 @@ fn even(rows: u32, mean_row: u32) -> Statistics {
         lengths: RowLengths::even(rows, rows * mean_row),
         columns: ColumnProfile::even(rows, rows * mean_row),
         locality: Localities::NONE,
+        distinct_share: 1.0,
         variation: Some(0.3),
         is_ordered: false,
         are_assumed: false,

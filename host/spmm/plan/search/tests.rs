@@ -11,7 +11,6 @@ use warprow_kernels::spmm::Reduction;
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.
 fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
     Statistics {
-        distinct_share: 1.0,
         rows,
         cols: rows,
         nonzeros: rows * mean_row,
@@ -19,6 +18,7 @@ fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
         lengths: RowLengths::even(rows, rows * mean_row),
         columns: ColumnProfile::even(rows, rows * mean_row),
         locality,
+        distinct_share: 1.0,
         is_ordered: false,
         variation: Some(0.3),
         are_assumed: false,

@@ -36,9 +36,9 @@ pub fn launch_labels(rows: u32) -> LaunchConfig {
     launch_warps(rows.div_ceil(ROWS_PER_WARP))
 }
 
-/// The launch of the kernels that have a warp for each of `rows` rows.
-pub fn launch_warps(rows: u32) -> LaunchConfig {
-    LaunchConfig::new(rows.div_ceil(BLOCK / WARP_SIZE), BLOCK)
+/// The launch of so many warps; of [`least_ranks`], which has one for each row.
+pub fn launch_warps(warps: u32) -> LaunchConfig {
+    LaunchConfig::new(warps.div_ceil(BLOCK / WARP_SIZE), BLOCK)
 }
 
 /// `key[r]`, the first column of row r; `cols` if the row is empty, so that it comes last. A thread each.

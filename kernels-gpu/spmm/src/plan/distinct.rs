@@ -1,27 +1,23 @@
-//! How many columns consecutive rows share, from a sample of windows of rows. It says what an order of the rows gains.
+//! The distinct columns of [windows](super::windows) of rows.
 //!
-//! The nonzeros of a window are numbered row by row. Windows of many nonzeros are divided into parts of equally many
-//! ([`divide`]), so that one hub does not keep one block busy for milliseconds. Blocks count the nonzeros and the
-//! distinct columns of parts in hash tables in shared memory ([`count_distinct`]). The parts of one window then put
-//! their columns into a table in global memory that they share. If a window has more than 2048 nonzeros, only the
-//! columns whose hash is small are counted. These are the same columns in each row, so in the mean the same known share
-//! of the nonzeros and of the distinct columns is counted. A warp first lists the columns to count, so that each lane
-//! has one to put into the table.
+//! Blocks count the nonzeros and the distinct columns of parts of windows in hash tables in shared memory. The parts of
+//! one window then put their columns into a table in global memory that they share. If a window has more than 2048
+//! nonzeros, only the columns whose hash is small are counted. These are the same columns in each row, so in the mean
+//! the same known share of the nonzeros and of the distinct columns is counted. A warp first lists the columns to
+//! count, so that each lane has one to put into the table.
 //!
 //! All threads of a block load neighbouring nonzeros, whatever the lengths of the rows. In the matrix's own order, the
 //! nonzeros of a window follow one another. In another order, a block first adds up the lengths of the window's rows,
 //! and each thread finds its row by binary search.
 
 use super::hash::mix;
+use super::windows::{EMPTY, MAX_WINDOW_ROWS, PART, TABLE_SLOTS, sampled_one_in};
 use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::primitives::scan::scan_in_block;
 use warprow_kernels_matrix::unroll;
-
-/// Threads in a block of [`divide`].
-const DIVIDE_BLOCK: u32 = 256;
 
 /// Threads in a block of [`count_distinct`].
 const BLOCK: u32 = 256;
@@ -35,194 +31,19 @@ const BATCH: u32 = 4;
 /// Columns that a warp has in flight.
 const WARP_BATCH: u32 = BATCH * WARP_SIZE;
 
-/// Maximum number of rows of a window.
-pub const MAX_WINDOW_ROWS: u32 = 1024;
-
 /// Rows of a window whose lengths a thread adds up.
 const ROWS_PER_THREAD: usize = (MAX_WINDOW_ROWS / BLOCK) as usize;
 
 // Loops over these are unrolled by hand.
 const _: () = assert!(BATCH == 4 && ROWS_PER_THREAD == 4);
 
-/// Maximum number of nonzeros of a part.
-const PART: u32 = 8192;
-
-/// Slots of a window's table. 2048 of its nonzeros are expected to count, so twice as many distinct columns do not
-/// occur.
-pub const TABLE_SLOTS: usize = 4096;
-
 /// Slots of the smallest table of a part: a sample of few may be several times as large as expected.
 const LEAST_SLOTS: u32 = 64;
-
-/// Mean number of nonzeros that are counted of a window that has more.
-const SAMPLE: u32 = 2048;
-
-/// One of how many columns is counted, in a window of so many nonzeros.
-pub fn sampled_one_in(nonzeros: u32) -> u32 {
-    nonzeros.div_ceil(SAMPLE).max(1)
-}
-
-/// An empty slot. Others hold a column plus 1.
-const EMPTY: u32 = 0;
-
-/// Windows of one size.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, KernelParam)]
-pub struct WindowSize {
-    /// Rows of a window.
-    pub rows: u32,
-    /// The windows of the sample, evenly spread over the rows.
-    pub count: u32,
-}
-
-impl WindowSize {
-    /// At most `most` windows of 1 to [`MAX_WINDOW_ROWS`] rows of a matrix of `all` rows.
-    pub fn new(rows: u32, most: u32, all: u32) -> Self {
-        let rows = rows.clamp(1, MAX_WINDOW_ROWS);
-        let count = all.div_ceil(rows).min(most);
-        Self { rows, count }
-    }
-
-    /// No windows.
-    pub const NONE: Self = Self { rows: 1, count: 0 };
-}
-
-/// Windows of up to three sizes. They are numbered one size after the other.
-#[repr(C)]
-#[derive(Clone, Copy, KernelParam)]
-pub struct Windows {
-    /// The row pointers of the matrix.
-    pub row_ptr: Global<u32>,
-    /// A permutation of the rows, or null for their own order.
-    pub order: Global<u32>,
-    /// Rows of the matrix.
-    pub rows: u32,
-    /// The first size.
-    pub first: WindowSize,
-    /// The second.
-    pub second: WindowSize,
-    /// The third.
-    pub third: WindowSize,
-}
-
-impl Windows {
-    /// The number of all windows.
-    #[inline(always)]
-    pub fn count(&self) -> u32 {
-        self.first.count + self.second.count + self.third.count
-    }
-}
-
-/// The launch of [`divide`] for so many windows.
-pub fn launch_divide(windows: u32) -> LaunchConfig {
-    LaunchConfig::new(windows.div_ceil(DIVIDE_BLOCK / WARP_SIZE), DIVIDE_BLOCK)
-}
 
 /// The launch of [`count_distinct`]. `parts` is an upper bound of the number of parts, at least 1.
 pub fn launch_count(parts: u32, multiprocessors: u32) -> LaunchConfig {
     let resident = BLOCKS_PER_MULTIPROCESSOR.saturating_mul(multiprocessors.max(1));
     LaunchConfig::new(parts.min(resident), BLOCK)
-}
-
-/// The maximum number of parts of `windows` windows that share no rows, of a matrix with so many
-/// nonzeros, and of those windows in several parts.
-pub fn max_parts(windows: u32, nonzeros: u32) -> (u32, u32) {
-    let further = nonzeros / PART;
-    (windows.saturating_add(further), windows.min(further))
-}
-
-/// The row at a place in an order.
-///
-/// # Safety
-///
-/// `order` is null or has a row for the place.
-#[inline(always)]
-unsafe fn row_at(order: Global<u32>, place: u32) -> usize {
-    if order.address() == 0 {
-        place as usize
-    } else {
-        // SAFETY: the caller's contract.
-        unsafe { order.load(place as usize) as usize }
-    }
-}
-
-/// Counts the nonzeros of windows, and lists their parts. A warp takes a window, the first warps take the last ones:
-/// those of the third size, which take longest, then begin first.
-///
-/// A window has four numbers in `found`: its nonzeros, zeros for the two that [`count_distinct`]
-/// counts, and the number of its table, if it has several parts. A part has four numbers in `parts`:
-/// the first place and the rows of its window, the number of the window, and its own number in the
-/// window. `counts` counts parts and tables. The tables that are counted are emptied.
-///
-/// # Safety
-///
-/// `windows` has the row pointers and an order of a matrix of at least one row; its windows have 1 to
-/// [`MAX_WINDOW_ROWS`] rows, and are no more than the rows make; `counts` has two zeros; `found` has four numbers for
-/// each window; `parts` has four, and `tables` [`TABLE_SLOTS`], for each of the [maximum number](max_parts) of each
-/// size.
-#[kernel(name = "spmm_divide_windows")]
-pub unsafe fn divide(
-    windows: Windows,
-    counts: GlobalMut<u32>,
-    found: GlobalMut<u32>,
-    parts: GlobalMut<u32>,
-    tables: GlobalMut<u32>,
-) {
-    let index = thread::index_1d() / u64::from(WARP_SIZE);
-    let all = windows.count();
-    if index >= u64::from(all) {
-        return;
-    }
-    let lane = warp::lane_id();
-    let number = all - 1 - index as u32;
-    let (mut size, mut of_size) = (windows.first, number);
-    if of_size >= size.count {
-        of_size -= size.count;
-        size = windows.second;
-        if of_size >= size.count {
-            of_size -= size.count;
-            size = windows.third;
-        }
-    }
-    let possible = windows.rows.div_ceil(size.rows.max(1));
-    let window = u64::from(of_size) * u64::from(possible) / u64::from(size.count.max(1));
-    let first = window as u32 * size.rows;
-    let in_window = size.rows.min(windows.rows - first);
-    // SAFETY: `first + place` is below `rows`; the window has four numbers, and its parts and its table have theirs.
-    unsafe {
-        // The rows of a window are different ones, so the sum is at most the matrix's nonzeros.
-        let mut nonzeros = 0;
-        let mut place = lane;
-        while place < in_window {
-            let row = row_at(windows.order, first + place);
-            nonzeros += windows.row_ptr.load(row + 1) - windows.row_ptr.load(row);
-            place += WARP_SIZE;
-        }
-        let nonzeros = warp::reduce_add(FULL_MASK, nonzeros);
-        let of_window = nonzeros.div_ceil(PART);
-        let (mut start, mut table) = (0, 0);
-        if lane == 0 {
-            start = counts.atomic_add(Scope::Device, 0, of_window);
-            if of_window > 1 {
-                table = counts.atomic_add(Scope::Device, 1, 1);
-            }
-            found.store4(4 * number as usize, [nonzeros, 0, 0, table]);
-        }
-        let start = warp::shfl_idx(FULL_MASK, start, 0, WARP_SIZE);
-        let table = warp::shfl_idx(FULL_MASK, table, 0, WARP_SIZE);
-        let mut part = lane;
-        while part < of_window {
-            let place = 4 * (start as usize + part as usize);
-            parts.store4(place, [first, in_window, number, part]);
-            part += WARP_SIZE;
-        }
-        let table = tables.offset(table as usize * TABLE_SLOTS);
-        let mut slot = 4 * lane as usize;
-        while of_window > 1 && slot < TABLE_SLOTS {
-            table.store4(slot, [EMPTY; 4]);
-            slot += 4 * WARP_SIZE as usize;
-        }
-    }
 }
 
 /// Adds to the second and the third number of each window in `found` its nonzeros in
@@ -231,8 +52,8 @@ pub unsafe fn divide(
 ///
 /// # Safety
 ///
-/// `found`, `parts`, `tables` and `counts` are as [`divide`] has left them, for windows of one matrix and one
-/// order; `row_ptr`, `col_idx` and `order` are of these, and columns are below `u32::MAX`.
+/// `found`, `parts`, `tables` and `counts` are as [`divide`](super::windows::divide) has left them, for windows of one
+/// matrix and one order; `row_ptr`, `col_idx` and `order` are of these, and columns are below `u32::MAX`.
 #[kernel(name = "spmm_count_distinct")]
 pub unsafe fn count_distinct(
     row_ptr: Global<u32>,
@@ -263,7 +84,7 @@ pub unsafe fn count_distinct(
             let [first, in_window, number, part] = parts.load4(4 * item as usize);
             let nonzeros = found.load(4 * number as usize);
             let one_in = sampled_one_in(nonzeros);
-            let most = u32::MAX / one_in;
+            let max_hash = u32::MAX / one_in;
             let is_whole = nonzeros <= PART;
             let begin = part * PART;
             let count = (nonzeros - begin).min(PART);
@@ -296,9 +117,9 @@ pub unsafe fn count_distinct(
                 let mut listed = 0;
                 unroll!(i in 0..4 {
                     let is_there = batch + i as u32 * WARP_SIZE + lane < count;
-                    let counts = is_there && mix(cols[i]) <= most;
-                    let lanes = warp::ballot(FULL_MASK, counts);
-                    if counts {
+                    let is_counted = is_there && mix(cols[i]) <= max_hash;
+                    let lanes = warp::ballot(FULL_MASK, is_counted);
+                    if is_counted {
                         let before = (lanes & ((1 << lane) - 1)).count_ones();
                         list.store((listed + before) as usize, cols[i] + 1);
                     }
