@@ -47,6 +47,11 @@ impl DevicePattern {
         self.cols as usize
     }
 
+    /// Mean number of nonzeros of a row.
+    pub(crate) fn mean_row(&self) -> f64 {
+        f64::from(self.nonzeros()) / f64::from(self.rows.max(1))
+    }
+
     /// Nonzeros, stored zeros among them.
     pub fn nnz(&self) -> usize {
         self.col_idx.len()

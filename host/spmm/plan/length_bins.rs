@@ -5,142 +5,50 @@ use crate::device::{Device, DeviceBuffer, DeviceError};
 use crate::operand::OperandError;
 use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::GlobalMut;
-use std::marker::PhantomData;
 use warprow_kernels::spmm::plan::columns::{self, BINS};
 
-/// Element `b`: the number of columns or rows that have `2^b` to `2^(b+1) - 1` nonzeros, and the number of their
-/// nonzeros.
-type LengthBins = [(u64, u64); BINS];
-
-/// Those of the columns of a matrix.
+/// A histogram of the columns or of the rows of a matrix. Element `b`: the number of those that have `2^b` to
+/// `2^(b+1) - 1` nonzeros, and the number of their nonzeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColumnProfile {
-    bins: LengthBins,
+pub struct LengthBins {
+    bins: [(u64, u64); BINS],
 }
 
-/// A histogram that the device counts, a [`ColumnProfile`] or [`RowLengths`]. The host may launch more in the meantime.
+/// A histogram that the device counts. The host may launch more in the meantime.
 #[derive(Debug)]
-pub struct Counting<H> {
+pub struct CountingBins {
     bins: DeviceBuffer<u64>,
-    histogram: PhantomData<H>,
 }
 
-impl<H: From<LengthBins>> Counting<H> {
-    /// Zeroes the bins, and calls `launch` if there are columns or rows.
-    fn launch(
-        device: &Device,
-        count: u32,
-        launch: impl FnOnce(LaunchConfig, GlobalMut<u64>) -> Result<(), DeviceError>,
-    ) -> Result<Self, OperandError> {
-        let mut bins = device.zeros::<u64>(2 * BINS)?;
-        if count > 0 {
-            let config = columns::launch_bin(count, device.properties().multiprocessors);
-            launch(config, bins.mutable())?;
-        }
-        Ok(Self {
-            bins,
-            histogram: PhantomData,
-        })
-    }
-
-    /// Waits for the device.
-    pub fn wait(self) -> Result<H, OperandError> {
-        let numbers = self.bins.download()?;
-        let bins: LengthBins = std::array::from_fn(|bin| (numbers[2 * bin], numbers[2 * bin + 1]));
-        Ok(bins.into())
-    }
-}
-
-impl From<LengthBins> for ColumnProfile {
-    fn from(bins: LengthBins) -> Self {
-        Self { bins }
-    }
-}
-
-impl From<LengthBins> for RowLengths {
-    fn from(bins: LengthBins) -> Self {
-        Self { bins }
-    }
-}
-
-/// The histogram of `nonzeros` nonzeros that are spread evenly over as many of `count` columns or rows as they can be.
-fn even_bins(count: u32, nonzeros: u32) -> LengthBins {
-    let mut bins = [(0, 0); BINS];
-    let used = count.min(nonzeros);
-    if let Some(each) = nonzeros.checked_div(used) {
-        bins[each.ilog2() as usize] = (used.into(), nonzeros.into());
-    }
-    bins
-}
-
-/// Those of the rows of a matrix.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowLengths {
-    bins: LengthBins,
-}
-
-impl RowLengths {
-    /// Counts those of a matrix on its device.
-    pub fn count(a: &DevicePattern) -> Result<Counting<Self>, OperandError> {
+impl CountingBins {
+    /// Counts the rows of a matrix on its device.
+    pub fn rows(a: &DevicePattern) -> Result<Self, OperandError> {
         let device = a.device();
-        Counting::launch(device, a.rows, |config, bins| {
+        Self::launch(device, a.rows, |config, bins| {
             let arguments = (a.rows, a.row_ptr.read_only(), bins);
             // SAFETY: the matrix has `rows + 1` row pointers; the bins are zeroed.
             unsafe { device.launch(&columns::bin_rows(), config, arguments) }
         })
     }
 
-    /// Those of `nonzeros` nonzeros that are spread evenly over `rows` rows.
-    pub fn even(rows: u32, nonzeros: u32) -> Self {
-        Self {
-            bins: even_bins(rows, nonzeros),
-        }
-    }
-
-    /// Those of so many rows each with so many nonzeros.
-    #[cfg(test)]
-    pub fn of(rows: &[(u32, u32)]) -> Self {
-        let mut bins = [(0, 0); BINS];
-        for &(rows, nonzeros) in rows {
-            let bin = &mut bins[(nonzeros / rows).ilog2() as usize];
-            *bin = (bin.0 + u64::from(rows), bin.1 + u64::from(nonzeros));
-        }
-        Self { bins }
-    }
-
-    /// An upper bound of the nonzeros of a row.
-    pub fn longest(&self) -> u64 {
-        let last = self.bins.iter().rposition(|(rows, _)| *rows > 0);
-        last.map_or(0, |bin| (1 << (bin + 1)) - 1)
-    }
-
-    /// Each bin that has rows: a power of two that is above their lengths, their number, and that of their nonzeros.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, f64, f64)> + Clone {
-        let bins = (1..).map(|log| 1 << log).zip(self.bins);
-        bins.filter(|(_, (rows, _))| *rows > 0)
-            .map(|(above, (rows, nonzeros))| (above, rows as f64, nonzeros as f64))
-    }
-}
-
-impl ColumnProfile {
-    /// Counts the nonzeros of each column of a matrix on its device; of a large matrix in a sample.
-    pub fn count(
+    /// Counts the columns of a matrix on its device; of a large matrix by a sample of the nonzeros.
+    pub fn columns(
         device: &Device,
         cols: u32,
         col_idx: &DeviceBuffer<u32>,
-    ) -> Result<Counting<Self>, OperandError> {
+    ) -> Result<Self, OperandError> {
         // The number of nonzeros is a u32, as row pointers are.
         let one_in = columns::sampled_one_in(col_idx.len() as u32, cols);
-        Self::count_sample(device, cols, col_idx, one_in)
+        Self::columns_of_sample(device, cols, col_idx, one_in)
     }
 
     /// The same in a sample of one in so many, a power of two.
-    fn count_sample(
+    fn columns_of_sample(
         device: &Device,
         cols: u32,
         col_idx: &DeviceBuffer<u32>,
         one_in: u32,
-    ) -> Result<Counting<Self>, OperandError> {
+    ) -> Result<Self, OperandError> {
         let mut counts = device.zeros::<u32>(cols as usize)?;
         // Where all columns are counted in full, there is no other sample.
         let in_sample = if one_in == 1 { 0 } else { cols as usize };
@@ -164,12 +72,70 @@ impl ColumnProfile {
                 )?;
             }
         }
-        Counting::launch(device, cols, |config, bins| {
+        Self::launch(device, cols, |config, bins| {
             let of_columns = (sampled.read_only(), counts.read_only());
             let arguments = (cols, one_in, of_columns.0, of_columns.1, bins);
             // SAFETY: the numbers of each column; the bins are zeroed.
             unsafe { device.launch(&columns::bin_columns(), config, arguments) }
         })
+    }
+
+    /// Zeroes the bins, and calls `launch` if there are columns or rows.
+    fn launch(
+        device: &Device,
+        count: u32,
+        launch: impl FnOnce(LaunchConfig, GlobalMut<u64>) -> Result<(), DeviceError>,
+    ) -> Result<Self, OperandError> {
+        let mut bins = device.zeros::<u64>(2 * BINS)?;
+        if count > 0 {
+            let config = columns::launch_bin(count, device.properties().multiprocessors);
+            launch(config, bins.mutable())?;
+        }
+        Ok(Self { bins })
+    }
+
+    /// Waits for the device.
+    pub fn wait(self) -> Result<LengthBins, OperandError> {
+        let numbers = self.bins.download()?;
+        let bins = std::array::from_fn(|bin| (numbers[2 * bin], numbers[2 * bin + 1]));
+        Ok(LengthBins { bins })
+    }
+}
+
+impl LengthBins {
+    /// That of `nonzeros` nonzeros that are spread evenly over as many of `count` columns or rows as they can be.
+    pub fn even(count: u32, nonzeros: u32) -> Self {
+        let mut bins = [(0, 0); BINS];
+        let used = count.min(nonzeros);
+        if let Some(each) = nonzeros.checked_div(used) {
+            bins[each.ilog2() as usize] = (used.into(), nonzeros.into());
+        }
+        Self { bins }
+    }
+
+    /// That of so many rows each with so many nonzeros in all.
+    #[cfg(test)]
+    pub fn of(rows: &[(u32, u32)]) -> Self {
+        let mut bins = [(0, 0); BINS];
+        for &(rows, nonzeros) in rows {
+            let bin = &mut bins[(nonzeros / rows).ilog2() as usize];
+            *bin = (bin.0 + u64::from(rows), bin.1 + u64::from(nonzeros));
+        }
+        Self { bins }
+    }
+
+    /// An upper bound of the nonzeros of one row or column.
+    pub fn longest(&self) -> u64 {
+        let last = self.bins.iter().rposition(|(rows, _)| *rows > 0);
+        last.map_or(0, |bin| (1 << (bin + 1)) - 1)
+    }
+
+    /// Each bin that has rows or columns: a power of two that is above their lengths, their number, and that of their
+    /// nonzeros.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, f64, f64)> + Clone {
+        let bins = (1..).map(|log| 1 << log).zip(self.bins);
+        bins.filter(|(_, (rows, _))| *rows > 0)
+            .map(|(above, (rows, nonzeros))| (above, rows as f64, nonzeros as f64))
     }
 
     /// The expected number of distinct columns of `nonzeros` nonzeros that are drawn at random from the matrix.
@@ -185,13 +151,6 @@ impl ColumnProfile {
                 columns * -(-mean).exp_m1()
             })
             .sum()
-    }
-
-    /// That of `nonzeros` nonzeros that are spread evenly over as many of `columns` columns as they can be.
-    pub fn even(columns: u32, nonzeros: u32) -> Self {
-        Self {
-            bins: even_bins(columns, nonzeros),
-        }
     }
 
     /// The number of columns that have nonzeros; an estimate if the matrix is large.
@@ -245,15 +204,15 @@ mod tests {
             let values = vec![1.0_f32; indices.len()];
             let a = CsMatI::new((lengths.len(), 9), indptr, indices, values);
             let a = DeviceCsr::upload(&device, a.view()).unwrap();
-            let found = RowLengths::count(a.pattern()).unwrap().wait().unwrap();
+            let found = CountingBins::rows(a.pattern()).unwrap().wait().unwrap();
             assert_eq!(found.iter().collect::<Vec<_>>(), wanted);
             assert_eq!(found.longest(), longest);
         }
     }
 
-    fn profile(device: &Device, cols: u32, col_idx: &[u32]) -> ColumnProfile {
+    fn profile(device: &Device, cols: u32, col_idx: &[u32]) -> LengthBins {
         let col_idx = device.upload(col_idx).unwrap();
-        let counting = ColumnProfile::count(device, cols, &col_idx);
+        let counting = CountingBins::columns(device, cols, &col_idx);
         counting.unwrap().wait().unwrap()
     }
 
@@ -282,7 +241,7 @@ mod tests {
         let mixed: Vec<u32> = (0..len).map(|k| ordered[k * 7919 % len]).collect();
         let col_idx = device.upload(&mixed).unwrap();
         let of_sample = |one_in| {
-            let counting = ColumnProfile::count_sample(&device, 10_000, &col_idx, one_in);
+            let counting = CountingBins::columns_of_sample(&device, 10_000, &col_idx, one_in);
             counting.unwrap().wait().unwrap()
         };
         let exact = of_sample(1);
@@ -300,7 +259,7 @@ mod tests {
                 is_near(sample.covered(columns), exact.covered(columns), "covered");
             }
             for nonzeros in [100.0, 10_000.0, 100_000.0] {
-                let distinct = |profile: &ColumnProfile| profile.expected_distinct(nonzeros);
+                let distinct = |profile: &LengthBins| profile.expected_distinct(nonzeros);
                 is_near(distinct(&sample), distinct(&exact), "distinct columns");
             }
         }

@@ -1,11 +1,11 @@
 //! Locality: how a matrix's nonzeros spread over its columns, and how far rows that are near each other share columns.
 //!
 //! Nonzeros of one column read the same row of X. A cache that holds the rows of X of the columns with the most
-//! nonzeros serves the nonzeros in these columns ([`ColumnProfile`]). If rows that run at the same time share
+//! nonzeros serves the nonzeros in these columns ([`LengthBins`]). If rows that run at the same time share
 //! columns, it serves more ([`distinct_share`], [`Localities`]); both are measured on a sample of the rows, see
 //! [`row_windows`](super::row_windows).
 
-use super::length_bins::ColumnProfile;
+use super::length_bins::LengthBins;
 use super::row_windows::{CountingWindows, RowWindow};
 use crate::csr::DevicePattern;
 use crate::device::DeviceBuffer;
@@ -44,25 +44,23 @@ pub fn distinct_share(
     a: &DevicePattern,
     order: Option<&DeviceBuffer<u32>>,
 ) -> Result<f64, OperandError> {
-    let [_, neighbours, _] = window_sizes(mean_row(a));
+    let [_, neighbours, _] = window_sizes(a.mean_row());
     let windows = CountingWindows::count(a, &[neighbours], order)?;
     Ok(share(&windows.wait()?.concat()))
 }
 
-/// Mean number of nonzeros of a row.
-fn mean_row(a: &DevicePattern) -> f64 {
-    f64::from(a.nonzeros()) / f64::from(a.rows.max(1))
-}
-
 /// The distinct columns of windows, divided by their nonzeros; 1 if they have none.
 fn share(windows: &[RowWindow]) -> f64 {
-    let sum = |of: fn(&RowWindow) -> u32| windows.iter().map(|window| u64::from(of(window))).sum();
-    let (counted, distinct): (u64, u64) =
-        (sum(|window| window.counted), sum(|window| window.distinct));
-    if counted == 0 {
+    let (mut counted, mut distinct) = (0.0, 0.0);
+    for window in windows {
+        let one_in = f64::from(sampled_one_in(window.nonzeros));
+        counted += one_in * f64::from(window.counted);
+        distinct += one_in * f64::from(window.distinct);
+    }
+    if counted == 0.0 {
         1.0
     } else {
-        distinct as f64 / counted as f64
+        distinct / counted
     }
 }
 
@@ -121,7 +119,7 @@ impl RowSample {
     /// Measures the rows of a matrix in `order`, or in the matrix's own. It waits for the device.
     pub fn measure(
         a: &DevicePattern,
-        columns: &ColumnProfile,
+        columns: &LengthBins,
         order: Option<&DeviceBuffer<u32>>,
     ) -> Result<Self, OperandError> {
         Self::of_windows(a, columns, Self::count(a, order)?)
@@ -132,31 +130,24 @@ impl RowSample {
         a: &DevicePattern,
         order: Option<&DeviceBuffer<u32>>,
     ) -> Result<CountingWindows, OperandError> {
-        CountingWindows::count(a, &window_sizes(mean_row(a)), order)
+        CountingWindows::count(a, &window_sizes(a.mean_row()), order)
     }
 
     /// What the windows of a matrix tell. It waits for the device.
     pub fn of_windows(
         a: &DevicePattern,
-        columns: &ColumnProfile,
+        columns: &LengthBins,
         windows: CountingWindows,
     ) -> Result<Self, OperandError> {
-        let mean_row = mean_row(a);
+        let mean_row = a.mean_row();
         let found = windows.wait()?;
         let locality = |kind: usize| {
-            let (mut counted, mut distinct) = (0.0, 0.0);
-            for window in &found[kind] {
-                let one_of = f64::from(sampled_one_in(window.nonzeros));
-                counted += one_of * f64::from(window.counted);
-                distinct += one_of * f64::from(window.distinct);
+            if a.nonzeros() == 0 {
+                return 1.0;
             }
             let nonzeros = mean_row * f64::from(WINDOW_ROWS[kind].min(a.rows));
             let expected = columns.expected_distinct(nonzeros) / nonzeros;
-            if counted == 0.0 {
-                1.0
-            } else {
-                (distinct / counted / expected).min(1.0)
-            }
+            (share(&found[kind]) / expected).min(1.0)
         };
         Ok(Self {
             locality: Localities {

@@ -109,32 +109,32 @@ mod tests {
     use crate::generate;
     use sprs::CsMatI;
     use std::collections::HashSet;
-    use warprow_kernels::spmm::plan::hash::mix;
 
-    /// Whether the kernel counts a column in a window of so many nonzeros.
-    fn is_sampled(column: u32, nonzeros: u32) -> bool {
-        mix(column) <= u32::MAX / windows::sampled_one_in(nonzeros)
-    }
-
-    fn on_the_host(a: &CsMatI<f32, u32, u32>, window_rows: usize, order: &[u32]) -> Vec<RowWindow> {
-        let window = |rows: &[u32]| {
+    /// The windows of `window_rows` rows, of which the first has the number `first`.
+    fn on_the_host(
+        a: &CsMatI<f32, u32, u32>,
+        window_rows: usize,
+        first: usize,
+        order: &[u32],
+    ) -> Vec<RowWindow> {
+        let window = |(number, rows): (usize, &[u32])| {
             let columns = rows.iter().flat_map(|&row| {
                 let row = a.outer_view(row as usize).unwrap();
                 row.indices().to_vec()
             });
             let columns: Vec<u32> = columns.collect();
             let nonzeros = columns.len() as u32;
-            let sampled = columns
-                .into_iter()
-                .filter(|&column| is_sampled(column, nonzeros));
-            let sampled: Vec<u32> = sampled.collect();
+            let one_in = windows::sampled_one_in(nonzeros);
+            let is_sampled = |&column: &u32| distinct::is_sampled(column, number as u32, one_in);
+            let sampled: Vec<u32> = columns.into_iter().filter(is_sampled).collect();
             RowWindow {
                 nonzeros,
                 counted: sampled.len() as u32,
                 distinct: HashSet::<u32>::from_iter(sampled).len() as u32,
             }
         };
-        order.chunks(window_rows).map(window).collect()
+        let windows = (first..).zip(order.chunks(window_rows));
+        windows.map(window).collect()
     }
 
     #[test]
@@ -153,10 +153,21 @@ mod tests {
             let kinds = [(8, 1000), (64, 1000), (1024, 128)];
             let counting = CountingWindows::count(there.pattern(), &kinds, uploaded);
             let found = counting.unwrap().wait().unwrap();
+            let mut first = 0;
             for (kind, found) in kinds.iter().zip(found) {
-                let wanted = on_the_host(&a, kind.0 as usize, order);
+                let wanted = on_the_host(&a, kind.0 as usize, first, order);
                 assert_eq!(found, wanted, "{} rows", kind.0);
+                first += found.len();
             }
+        }
+    }
+
+    #[test]
+    fn few_samples_have_a_certain_column() {
+        for column in [0, 1, 77, 1 << 20] {
+            let windows = (0..1024).filter(|&window| distinct::is_sampled(column, window, 64));
+            let count = windows.count();
+            assert!((4..40).contains(&count), "column {column}: {count}");
         }
     }
 

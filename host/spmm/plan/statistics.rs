@@ -1,6 +1,6 @@
 //! The statistics of a matrix that the cost model predicts times from.
 
-use super::length_bins::{ColumnProfile, RowLengths};
+use super::length_bins::{CountingBins, LengthBins};
 use super::locality::{Localities, NEIGHBOURS, RowSample};
 use crate::csr::DevicePattern;
 use crate::operand::OperandError;
@@ -18,9 +18,9 @@ pub struct Statistics {
     /// An upper bound of a row's nonzeros.
     pub longest_row: u32,
     /// How long its rows are.
-    pub lengths: RowLengths,
+    pub lengths: LengthBins,
     /// Its columns.
-    pub columns: ColumnProfile,
+    pub columns: LengthBins,
     /// Its order of rows.
     pub locality: Localities,
     /// The distinct columns of neighbouring rows in the caller's order, divided by their nonzeros:
@@ -48,8 +48,8 @@ impl Statistics {
     pub fn measure(a: &DevicePattern) -> Result<Self, OperandError> {
         // All launches before the host waits for the first result.
         let windows = RowSample::count(a, None)?;
-        let columns = ColumnProfile::count(a.device(), a.cols, &a.col_idx)?;
-        let lengths = RowLengths::count(a)?;
+        let columns = CountingBins::columns(a.device(), a.cols, &a.col_idx)?;
+        let lengths = CountingBins::rows(a)?;
         let (columns, lengths) = (columns.wait()?, lengths.wait()?);
         let RowSample {
             locality,
@@ -74,15 +74,14 @@ impl Statistics {
 
     /// Those of a matrix of the same size whose nonzeros are spread evenly. It costs no time on the device.
     pub fn assume(a: &DevicePattern) -> Self {
-        let mean_row = f64::from(a.nonzeros()) / f64::from(a.rows.max(1));
-        let longest = (ASSUMED_LONGEST_ROW * mean_row).min(a.cols.into()) as u32;
+        let longest = (ASSUMED_LONGEST_ROW * a.mean_row()).min(a.cols.into()) as u32;
         Self {
             rows: a.rows,
             cols: a.cols,
             nonzeros: a.nonzeros(),
             longest_row: a.longest_row.unwrap_or(longest),
-            lengths: RowLengths::even(a.rows, a.nonzeros()),
-            columns: ColumnProfile::even(a.cols, a.nonzeros()),
+            lengths: LengthBins::even(a.rows, a.nonzeros()),
+            columns: LengthBins::even(a.cols, a.nonzeros()),
             locality: Localities::NONE,
             distinct_share: 1.0,
             variation: None,
@@ -139,8 +138,8 @@ mod tests {
             cols: u32::MAX,
             nonzeros,
             longest_row: nonzeros / rows,
-            lengths: RowLengths::even(rows, nonzeros),
-            columns: ColumnProfile::even(u32::MAX, nonzeros),
+            lengths: LengthBins::even(rows, nonzeros),
+            columns: LengthBins::even(u32::MAX, nonzeros),
             locality: Localities::NONE,
             distinct_share: 1.0,
             variation,

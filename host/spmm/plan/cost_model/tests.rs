@@ -3,7 +3,7 @@
 use super::candidate::FeatureRow;
 use super::*;
 use crate::device::{DeviceProfile, EmulatorOptions};
-use crate::spmm::plan::length_bins::{ColumnProfile, RowLengths};
+use crate::spmm::plan::length_bins::LengthBins;
 use crate::spmm::plan::locality::Localities;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
@@ -23,8 +23,8 @@ fn even(rows: u32, mean_row: u32) -> Statistics {
         cols: rows,
         nonzeros: rows * mean_row,
         longest_row: 2 * mean_row,
-        lengths: RowLengths::even(rows, rows * mean_row),
-        columns: ColumnProfile::even(rows, rows * mean_row),
+        lengths: LengthBins::even(rows, rows * mean_row),
+        columns: LengthBins::even(rows, rows * mean_row),
         locality: Localities::NONE,
         distinct_share: 1.0,
         variation: Some(0.3),

@@ -4,7 +4,9 @@ use super::*;
 use crate::csr::DeviceCsr;
 use crate::device::{Device, EmulatorOptions};
 use crate::generate;
+use crate::spmm::plan::length_bins::CountingBins;
 use sprs::CsMatI;
+use std::iter;
 
 fn share(a: &CsMatI<f32, u32, u32>, order: Option<&[u32]>) -> f64 {
     let device = Device::emulator(EmulatorOptions::default());
@@ -40,7 +42,7 @@ fn locality_of(a: &CsMatI<f32, u32, u32>) -> f64 {
     let device = Device::emulator(EmulatorOptions::default());
     let a = DeviceCsr::upload(&device, a.view()).unwrap();
     let a = a.pattern();
-    let columns = ColumnProfile::count(&device, a.cols, &a.col_idx)
+    let columns = CountingBins::columns(&device, a.cols, &a.col_idx)
         .unwrap()
         .wait()
         .unwrap();
@@ -101,7 +103,7 @@ fn variation_of(lengths: &[usize]) -> f64 {
     let a = CsMatI::<f32, u32, u32>::new((lengths.len(), 64), row_ptr, columns, values);
     let a = DeviceCsr::upload(&device, a.view()).unwrap();
     let a = a.pattern();
-    let columns = ColumnProfile::count(&device, a.cols, &a.col_idx)
+    let columns = CountingBins::columns(&device, a.cols, &a.col_idx)
         .unwrap()
         .wait()
         .unwrap();
@@ -157,4 +159,25 @@ fn a_sample_of_the_columns_of_long_rows_gives_their_share() {
     let a = generate::uniform::<f32>(64, 1000, 19_200, 1).unwrap();
     let found = share(&a, None);
     assert!((found - 1000.0 / 19_200.0).abs() < 0.01, "{found}");
+}
+
+#[test]
+fn a_hub_that_each_window_meets_does_not_bias_the_samples() {
+    // Column 0 and 149 columns of their own for each of 8192 rows: windows of 1024 rows, of which one in 75 columns is
+    // counted, and windows of 64 rows, one in 5. A hub that were in all samples would be 8192 of 24,200 nonzeros.
+    let rows = 8192_u32;
+    let row_ptr = (0..=rows).map(|row| 150 * row).collect();
+    let columns =
+        (0..rows).flat_map(|row| iter::once(0).chain((1..150).map(move |k| 149 * row + k)));
+    let shape = (rows as usize, 149 * rows as usize + 1);
+    let values = vec![1.0; 150 * rows as usize];
+    let a = CsMatI::<f32, u32, u32>::new(shape, row_ptr, columns.collect(), values);
+    // 64 rows have 64 times 149 columns and the hub among 9600 nonzeros.
+    let found = share(&a, None);
+    assert!((found - 9537.0 / 9600.0).abs() < 0.01, "{found}");
+    let device = Device::emulator(EmulatorOptions::default());
+    let a = DeviceCsr::upload(&device, a.view()).unwrap();
+    let windows = CountingWindows::count(a.pattern(), &[(1024, 8)], None).unwrap();
+    let found = super::share(&windows.wait().unwrap()[0]);
+    assert!(found > 0.9, "{found}");
 }

@@ -5,7 +5,7 @@ mod few_features;
 use super::*;
 use crate::device::{Device, DeviceProfile, EmulatorOptions};
 use crate::spmm::options::SpmmTuning;
-use crate::spmm::plan::length_bins::{ColumnProfile, RowLengths};
+use crate::spmm::plan::length_bins::LengthBins;
 use warprow_kernels::spmm::Reduction;
 
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.
@@ -15,8 +15,8 @@ fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
         cols: rows,
         nonzeros: rows * mean_row,
         longest_row: 2 * mean_row,
-        lengths: RowLengths::even(rows, rows * mean_row),
-        columns: ColumnProfile::even(rows, rows * mean_row),
+        lengths: LengthBins::even(rows, rows * mean_row),
+        columns: LengthBins::even(rows, rows * mean_row),
         locality,
         distinct_share: 1.0,
         is_ordered: false,

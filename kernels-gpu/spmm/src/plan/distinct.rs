@@ -2,9 +2,10 @@
 //!
 //! Blocks count the nonzeros and the distinct columns of parts of windows in hash tables in shared memory. The parts of
 //! one window then put their columns into a table in global memory that they share. If a window has more than 2048
-//! nonzeros, only the columns whose hash is small are counted. These are the same columns in each row, so in the mean
-//! the same known share of the nonzeros and of the distinct columns is counted. A warp first lists the columns to
-//! count, so that each lane has one to put into the table.
+//! nonzeros, only the columns whose hash is small are counted ([`is_sampled`]). These are the same columns in each row of
+//! the window, so in the mean the same known share of the nonzeros and of the distinct columns is counted. Each window
+//! has other columns in its sample: a column with many nonzeros must not count in all of them. A warp first lists the
+//! columns to count, so that each lane has one to put into the table.
 //!
 //! All threads of a block load neighbouring nonzeros, whatever the lengths of the rows. In the matrix's own order, the
 //! nonzeros of a window follow one another. In another order, a block first adds up the lengths of the window's rows,
@@ -39,6 +40,12 @@ const _: () = assert!(BATCH == 4 && ROWS_PER_THREAD == 4);
 
 /// Slots of the smallest table of a part: a sample of few may be several times as large as expected.
 const LEAST_SLOTS: u32 = 64;
+
+/// Whether a column is in the sample of the window of this number, if one of `one_in` columns is.
+#[inline(always)]
+pub fn is_sampled(col: u32, window: u32, one_in: u32) -> bool {
+    mix(col ^ mix(window + 1)) <= u32::MAX / one_in
+}
 
 /// The launch of [`count_distinct`]. `parts` is an upper bound of the number of parts, at least 1.
 pub fn launch_count(parts: u32, multiprocessors: u32) -> LaunchConfig {
@@ -84,7 +91,6 @@ pub unsafe fn count_distinct(
             let [first, in_window, number, part] = parts.load4(4 * item as usize);
             let nonzeros = found.load(4 * number as usize);
             let one_in = sampled_one_in(nonzeros);
-            let max_hash = u32::MAX / one_in;
             let is_whole = nonzeros <= PART;
             let begin = part * PART;
             let count = (nonzeros - begin).min(PART);
@@ -117,7 +123,7 @@ pub unsafe fn count_distinct(
                 let mut listed = 0;
                 unroll!(i in 0..4 {
                     let is_there = batch + i as u32 * WARP_SIZE + lane < count;
-                    let is_counted = is_there && mix(cols[i]) <= max_hash;
+                    let is_counted = is_there && is_sampled(cols[i], number, one_in);
                     let lanes = warp::ballot(FULL_MASK, is_counted);
                     if is_counted {
                         let before = (lanes & ((1 << lane) - 1)).count_ones();
@@ -215,10 +221,7 @@ impl RowsOfWindow {
     unsafe fn set(&self, start: u32) {
         if thread::thread_idx_x() == 0 {
             // SAFETY: the contract.
-            unsafe {
-                self.before.store(0, 0);
-                self.offset.store(0, start);
-            }
+            unsafe { self.offset.store(0, start) };
         }
     }
 

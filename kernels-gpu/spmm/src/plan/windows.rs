@@ -92,18 +92,27 @@ pub fn max_parts(windows: u32, nonzeros: u32) -> (u32, u32) {
     (windows.saturating_add(further), windows.min(further))
 }
 
-/// The row at a place in an order.
+/// The nonzeros of the rows at `count` places of an order from `first` on, for all lanes of the calling warp.
 ///
 /// # Safety
 ///
-/// `order` is null or has a row for the place.
+/// The matrix of `row_ptr` has a row for each of these places: by `order`, or by its own order if that is null.
 #[inline(always)]
-unsafe fn row_at(order: Global<u32>, place: u32) -> usize {
-    if order.address() == 0 {
-        place as usize
-    } else {
-        // SAFETY: the caller's contract.
-        unsafe { order.load(place as usize) as usize }
+unsafe fn count_nonzeros(row_ptr: Global<u32>, order: Global<u32>, first: u32, count: u32) -> u32 {
+    // SAFETY: the contract.
+    unsafe {
+        if order.address() == 0 {
+            return row_ptr.load((first + count) as usize) - row_ptr.load(first as usize);
+        }
+        // The rows are different ones, so the sum is at most the matrix's nonzeros.
+        let mut nonzeros = 0;
+        let mut place = warp::lane_id();
+        while place < count {
+            let row = order.load((first + place) as usize) as usize;
+            nonzeros += row_ptr.load(row + 1) - row_ptr.load(row);
+            place += WARP_SIZE;
+        }
+        warp::reduce_add(FULL_MASK, nonzeros)
     }
 }
 
@@ -151,15 +160,7 @@ pub unsafe fn divide(
     let in_window = size.rows.min(windows.rows - first);
     // SAFETY: `first + place` is below `rows`; the window has four numbers, and its parts and its table have theirs.
     unsafe {
-        // The rows of a window are different ones, so the sum is at most the matrix's nonzeros.
-        let mut nonzeros = 0;
-        let mut place = lane;
-        while place < in_window {
-            let row = row_at(windows.order, first + place);
-            nonzeros += windows.row_ptr.load(row + 1) - windows.row_ptr.load(row);
-            place += WARP_SIZE;
-        }
-        let nonzeros = warp::reduce_add(FULL_MASK, nonzeros);
+        let nonzeros = count_nonzeros(windows.row_ptr, windows.order, first, in_window);
         let of_window = nonzeros.div_ceil(PART);
         let (mut start, mut table) = (0, 0);
         if lane == 0 {

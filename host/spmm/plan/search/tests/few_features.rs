@@ -1,7 +1,7 @@
 //! Tests of the choice between the kernels for few features and the others.
 
 use super::*;
-use crate::spmm::plan::length_bins::RowLengths;
+use crate::spmm::plan::length_bins::LengthBins;
 
 #[test]
 fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
@@ -49,7 +49,7 @@ fn skewed(rows: u32, mean_row: u32) -> Statistics {
     let nonzeros = a.nonzeros - short * of_short;
     Statistics {
         longest_row: nonzeros / long,
-        lengths: RowLengths::of(&[(short, short * of_short), (long, nonzeros)]),
+        lengths: LengthBins::of(&[(short, short * of_short), (long, nonzeros)]),
         variation: Some(3.0),
         ..a
     }
