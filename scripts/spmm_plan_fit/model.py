@@ -11,8 +11,7 @@ START = {
     "load_overhead_bytes": 16.0,
     "l2_share": 0.6,
     "l1_share": 0.4,
-    "l1_cycles_per_half_line": 1.0,
-    "l1_cycles_per_fill": 0.5,
+    "l1_cycles_per_line": 1.0,
     "overlap": 3.0,
     "instructions_per_nonzero": 8.0,
     "instructions_per_load": 4.0,
@@ -37,18 +36,21 @@ STEPS = 128.0
 ROW_STEPS = 2.0
 LAUNCH_MS = 3.0e-3
 LINE = 128.0
-HALF_LINE = 64.0
+MEMORY_ACCESS = 64.0
 SCHEDULERS = 4.0
 # Resident warps of a multiprocessor for which `in_step` divides long rows.
 IN_STEP_WARPS = 24.0
-# Threads of a block of `row_groups`, and nonzeros of a lane that are loaded together.
+# Threads of a block of `row_groups` or `row_bins`, and nonzeros of a lane that are loaded together.
 GROUPS_BLOCK = 128.0
 GROUPS_LOADS = 4.0
 # Bytes of a row in the list of rows in bins.
 ITEM_BYTES = 16.0
-# Halves of cache lines of a row in a bin: of Y and of its item, which is loaded twice; and of its columns and values.
-HALF_LINES_OF_ROW = 3.0
-HALF_LINES_OF_LISTS = 2.0
+# Cache lines of a row in a bin: of Y and of its item, which is loaded twice.
+LINES_OF_ROW = 3.0
+# L1 time of a line of A's columns or values over that of a line of X: a word of it instead of many bytes.
+LIST_LINE = 0.25
+# Where all rows are equally long, those that run at the same time are at columns that are so far apart, of all.
+DRIFT = 0.1
 
 
 def power_of_two(numbers):
@@ -68,7 +70,8 @@ def resident_warps(s):
 
 
 def binned_rows(s):
-    """Warps that take the rows in bins, the batches of nonzeros that they load, and those of the longest row.
+    """Warps that take the rows in bins, the batches of nonzeros that they load, those of the longest row, and the loads
+    of a column by all groups.
 
     As host/spmm/plan/cost_model/bins.rs has it, and host/spmm/product/bin_sizes.rs."""
     uncut = longest_uncut(s)[:, None]
@@ -95,7 +98,8 @@ def binned_rows(s):
     empty = np.maximum(s.rows_ - rows.sum(1), 0) * s.lanes / 32
     length = np.minimum(np.where(is_cut, uncut, above), s.longest[:, None])
     longest = np.where(rows > 0, batches(length, group), 0).max(1)
-    return warps.sum(1) + empty, loaded.sum(1), longest
+    column_loads = np.where(is_cut, items * uncut, nonzeros) * lanes / group
+    return warps.sum(1) + empty, loaded.sum(1), longest, column_loads.sum(1)
 
 
 def predict(s, c, parts=False):
@@ -119,32 +123,36 @@ def predict(s, c, parts=False):
     # 8, 4 and 2 normally distributed lengths.
     deviations = np.select([s.group == 2, s.group == 4, s.group == 8, s.group == 16], [1.77, 1.42, 1.03, 0.56], 0.0)
     longest_of_warp = mean_row * (1 + deviations * s.variation)
+    warps_of_bins, batches_of_bins, longest_of_bins, column_loads_of_bins = binned_rows(s)
 
     # The L1 cache.
     neighbours = np.where(s.vector, np.where(s.lanes > 8, 4, 8), np.where(s.in_step, 4, 1))
     neighbours = np.where(s.grouped, GROUPS_BLOCK / s.group, neighbours)
+    neighbours = np.where(s.binned, np.maximum(GROUPS_BLOCK / 32 * s.rows_ / warps_of_bins, 1), neighbours)
     own = np.where(s.vector, np.maximum(1, c["l1_reuse_nonzeros"] / mean_row), 1)
     local = s.locality_of(neighbours * own)
-    # A load of a sub-warp, and the halves of cache lines that it touches.
+    # A load of a sub-warp, and the cache lines that it touches.
     load = np.where(s.binned | s.grouped, tile_bytes, s.load * element)
     loads = np.ceil(row_bytes / load)
     aligned_load = np.where(loads > 1, np.minimum(power_of_two(row_bytes), power_of_two(load)), power_of_two(row_bytes))
-    half_lines = (row_bytes / loads + HALF_LINE - np.minimum(HALF_LINE, aligned_load)) / HALF_LINE
-
-    uncovered = 1 - s.covered(c["l1_share"] * L1_BYTES / tile_bytes)
-    in_phase = IN_STEP_WARPS * mean_row
-    phase = s.expected_distinct(in_phase) / in_phase
-    l1_misses = local * np.where(s.in_step, np.minimum(phase, uncovered), uncovered)
+    lines = (row_bytes / loads + LINE - np.minimum(LINE, aligned_load)) / LINE
+    l1 = c["l1_share"] * L1_BYTES / tile_bytes
+    uncovered = 1 - s.covered(l1)
+    # The rows of `in_step` that a multiprocessor has at a time are at the same columns. Those of `row_groups` are so
+    # nearly, if they are equally long and the cache holds the columns between them.
+    of_groups = np.minimum(resident_warps(s) * 32 / s.group, s.rows_ / s.multiprocessors)
+    in_phase = np.where(s.grouped, of_groups, IN_STEP_WARPS) * mean_row
+    between = s.used_columns * np.minimum(DRIFT + s.variation, 1)
+    phase = np.maximum(s.expected_distinct(in_phase) / in_phase, np.where(s.grouped, 1 - l1 / between, 0))
+    l1_misses = local * np.where(s.in_step | s.grouped, np.minimum(phase, uncovered), uncovered)
 
     # The L2 cache.
     warps = s.multiprocessors * resident_warps(s)
     slots = np.where(s.vector | s.grouped, warps * 32 / s.group, warps)
     l2 = c["l2_share"] * s.l2_bytes
-    # The order by length leaves no rows beside each other that share columns.
-    far = np.where(s.binned, 1, s.locality[-1])
     # A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
     occupied = np.minimum(row_bytes, touched(LINE))
-    l2_misses = (1 - s.covered(l2 / occupied * s.blocks)) * far
+    l2_misses = (1 - s.covered(l2 / occupied * s.blocks)) * s.locality[-1]
     all_bytes = (s.cols + s.rows_) * row_bytes + 8 * s.nnz
     streamed = np.clip(all_bytes / s.l2_bytes - 0.7, 0, 0.6) / 0.6
     l2_misses = np.minimum(np.maximum(l2_misses, streamed * s.used_columns / s.nnz), l1_misses)
@@ -152,15 +160,21 @@ def predict(s, c, parts=False):
     # Each resource's time.
     per_ms = s.multiprocessors * s.clock / 1e3
     loaded = s.nnz * tiles
-    lists = 8 * s.nnz + s.binned * ITEM_BYTES * s.rows_
-    # Rows of Y in the order by length share no sectors.
+    # Rows in the order by length share no accesses to memory, of columns and of values, and no sectors of Y.
+    of_binned_row = ITEM_BYTES * s.rows_ + 2 * (MEMORY_ACCESS - 4) * s.row_bins[:, :, 0].sum(1)
+    lists = 8 * s.nnz + s.binned * of_binned_row
     results = s.rows_ * np.where(s.binned, touched(32.0), row_bytes * (2 * s.blocks - 1))
-    from_memory = loaded * touched(64.0) + s.nnz * loads * c["load_overhead_bytes"]
+    from_memory = loaded * touched(MEMORY_ACCESS) + s.nnz * loads * c["load_overhead_bytes"]
     memory = (from_memory * l2_misses + streamed * (lists + results)) / (s.memory_rate * c["memory_efficiency"] / 1e3)
     l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
-    l1_cycles = c["l1_cycles_per_half_line"] + c["l1_cycles_per_fill"] * l1_misses
-    of_rows = s.rows_ * HALF_LINES_OF_ROW + s.row_bins[:, :, 0].sum(1) * HALF_LINES_OF_LISTS
-    l1_time = (s.nnz * loads * half_lines + s.binned * of_rows) * l1_cycles / per_ms
+    # A group loads columns and values one after the other, but as many as it has nonzeros at a time.
+    columns_of_load = np.select([s.vector, s.in_step], [s.lanes, 32.0], s.group / s.lanes)
+    # The rows of the groups of a warp follow one another, so short ones share lines.
+    shared = np.where(s.grouped, np.minimum(1, mean_row * element / LINE + s.group / 32), 1)
+    column_loads = np.where(s.binned, column_loads_of_bins, s.nnz / columns_of_load * shared)
+    list_lines = tiles * (2 * column_loads + 8 * s.nnz / LINE)
+    all_lines = s.nnz * loads * lines + s.binned * s.rows_ * LINES_OF_ROW + LIST_LINE * list_lines
+    l1_time = all_lines * c["l1_cycles_per_line"] / per_ms
     per_lane = s.tile / s.lanes
     per_nonzero = (
         c["instructions_per_nonzero"]
@@ -171,7 +185,6 @@ def predict(s, c, parts=False):
     issuing = np.where(s.vector, of_warp + c["divergence"] * (1 - of_warp), of_warp)
     row_end = np.where(s.vector, c["instructions_per_row_end"], 0) + s.ordered * c["row_lookup"]
     of_row = batches(longest_of_warp) * GROUPS_LOADS * per_nonzero + c["instructions_per_group"]
-    warps_of_bins, batches_of_bins, longest_of_bins = binned_rows(s)
     issued = tiles * np.select(
         [s.grouped, s.binned],
         [

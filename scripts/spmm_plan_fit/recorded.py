@@ -112,6 +112,8 @@ class Sweeps:
         # Lanes of a row or of a task.
         least = np.where(self.grouped, self.lanes, 1)
         self.group = np.maximum(number(lambda g, m, f, r: r["lanes"] or 32), least)
+        # Plans take these kernels only if a warp has all features of a row at once.
+        self.tiled = (self.grouped | self.binned) & (self.lanes > 32)
         # Other sizes of tasks than the plan's.
         self.sized = flag(lambda g, m, f, r: r["task_size"] is not None or r["joined"] is not None)
         self.own = flag(lambda g, m, f, r: r["setting"] != "set")

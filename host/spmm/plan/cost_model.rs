@@ -14,6 +14,7 @@
 mod bins;
 pub mod candidate;
 pub mod constants;
+mod gpu;
 mod tile;
 
 use super::statistics::Statistics;
@@ -21,6 +22,7 @@ use crate::device::Device;
 use bins::BinnedRows;
 use candidate::{Bound, Candidate, Prediction};
 use constants::{Constants, FITTED};
+use gpu::Gpu;
 use tile::Tile;
 use warprow_kernels::spmm::SpmmKernel;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
@@ -30,30 +32,34 @@ use warprow_kernels::spmm::product::{group_sum, row_bins, row_groups};
 /// A cache line.
 const LINE: f64 = 128.0;
 
-/// What the L1 cache gives at a time, where lanes load neighbouring elements.
-const HALF_LINE: f64 = 64.0;
-
 /// What a multiprocessor loads from the L2 cache at least.
 const SECTOR: f64 = 32.0;
 
 /// What the L2 cache loads from memory at least.
 const MEMORY_ACCESS: f64 = 64.0;
 
-/// Bytes of a column and a value of f32.
-const NONZERO_BYTES: f64 = 8.0;
+/// Bytes of a column, and of a value of f32.
+const WORD: f64 = 4.0;
+
+/// Bytes of both.
+const NONZERO_BYTES: f64 = 2.0 * WORD;
 
 /// Bytes of a row in the list of rows in bins.
 const ITEM_BYTES: f64 = 4.0 * row_bins::NUMBERS_OF_ITEM as f64;
 
+/// The L1 cache's time for a line of the columns or values of A over that for a line of X: a warp loads a word of it
+/// instead of many bytes.
+const LIST_LINE: f64 = 0.25;
+
+/// Cache lines of a row in a bin: of Y and of its item, which is loaded twice.
+const LINES_OF_BINNED_ROW: f64 = 3.0;
+
+/// How far apart the rows that run at the same time are in the columns, if all rows have the same length: a part of the
+/// columns. To it comes the variation of the lengths.
+const DRIFT: f64 = 0.1;
+
 /// Instruction schedulers of a multiprocessor.
 const SCHEDULERS: f64 = 4.0;
-
-/// Seconds of a launch after another one, where the GPU's rates do not have it.
-const LAUNCH_SECONDS: f64 = 3e-6;
-
-/// Bytes that a multiprocessor gets from the L2 cache in a cycle by `DeviceRates::l2_bytes_per_second` of the H200, to
-/// whose times the constants were fitted.
-const FITTED_L2_BYTES_PER_CYCLE: f64 = 33.84;
 
 /// Seconds of counting statistics: of the launches with what they wait for, and for each nonzero.
 const STATISTICS_SECONDS: [f64; 2] = [1.4e-4, 5e-12];
@@ -75,41 +81,6 @@ const IN_STEP_WARPS: f64 = 24.0;
 
 /// Part of the L2 cache up to which everything stays there between runs, and the part more with which nothing does.
 const HELD_BETWEEN_RUNS: (f64, f64) = (0.7, 0.6);
-
-/// The figures of a GPU.
-#[derive(Clone, Copy, Debug)]
-pub struct Gpu {
-    multiprocessors: f64,
-    clock: f64,
-    memory_rate: f64,
-    /// The L2 cache's bytes for each multiprocessor and cycle, over those of an H200.
-    relative_l2_rate: f64,
-    launch_seconds: f64,
-    l1_bytes: f64,
-    l2_bytes: f64,
-}
-
-impl Gpu {
-    /// Those of a device, if it knows them.
-    pub fn of(device: &Device) -> Option<Self> {
-        let properties = device.properties();
-        let rates = properties.rates?;
-        let multiprocessors = f64::from(properties.multiprocessors.max(1));
-        let clock = rates.clock_hz as f64;
-        let of_h200 = multiprocessors * clock * FITTED_L2_BYTES_PER_CYCLE;
-        let relative = |rate: u64| rate as f64 / of_h200;
-        let seconds = |nanoseconds| f64::from(nanoseconds) * 1e-9;
-        Some(Self {
-            multiprocessors,
-            clock,
-            relative_l2_rate: rates.l2_bytes_per_second.map_or(1.0, relative),
-            launch_seconds: rates.launch_nanoseconds.map_or(LAUNCH_SECONDS, seconds),
-            memory_rate: rates.memory_bytes_per_second as f64,
-            l1_bytes: rates.l1_bytes as f64,
-            l2_bytes: properties.l2_bytes? as f64,
-        })
-    }
-}
 
 /// The costs of products on a GPU.
 #[derive(Clone, Copy, Debug)]
@@ -178,18 +149,35 @@ impl CostModel {
             }
             SpmmKernel::InStep => 4.0,
             SpmmKernel::RowGroups => f64::from(row_groups::BLOCK) / group,
-            _ => 1.0,
+            // Rows of a bin keep the order of the matrix.
+            _ => binned.map_or(1.0, |binned| {
+                let warps_of_block = f64::from(row_bins::BLOCK / 32);
+                (warps_of_block * rows / binned.warps).max(1.0)
+            }),
         };
-        let mut uncovered = 1.0 - a.columns.covered(c.l1_share * gpu.l1_bytes / tile.first);
-        if is_in_step {
+        let l1 = c.l1_share * gpu.l1_bytes / tile.first;
+        let uncovered = 1.0 - a.columns.covered(l1);
+        let used_columns = a.columns.used().min(cols);
+        // The part of the nonzeros whose row of X is loaded anew if so many rows go through the columns together.
+        let in_phase = |rows: f64| {
+            let nonzeros = rows * mean_row;
+            a.columns.expected_distinct(nonzeros) / nonzeros
+        };
+        let uncovered = match candidate.kernel {
             // All warps of a multiprocessor are at the same columns.
-            let in_phase = IN_STEP_WARPS * mean_row;
-            uncovered = uncovered.min(a.columns.expected_distinct(in_phase) / in_phase);
-        }
+            SpmmKernel::InStep => in_phase(IN_STEP_WARPS).min(uncovered),
+            // So are groups if their rows are equally long and the cache holds the columns between them.
+            SpmmKernel::RowGroups => {
+                let resident = candidate.resident_warps() * 32.0 / group;
+                let between = used_columns * (DRIFT + a.variation()).min(1.0);
+                let phase = in_phase(resident.min(rows / gpu.multiprocessors));
+                phase.max(1.0 - l1 / between).min(uncovered)
+            }
+            _ => uncovered,
+        };
         let l1_misses = a.locality.of(neighbours) * uncovered;
 
-        // The L2 cache. The order by length leaves no rows beside each other that share columns.
-        let far = if is_binned { 1.0 } else { a.locality.far };
+        // The L2 cache.
         let l2 = c.l2_share * gpu.l2_bytes;
         // A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
         let occupied = tile.loaded(LINE).min(row_bytes);
@@ -197,15 +185,18 @@ impl CostModel {
         let all_bytes = (cols + rows) * row_bytes + NONZERO_BYTES * nonzeros;
         let (least, range) = HELD_BETWEEN_RUNS;
         let streamed = ((all_bytes / gpu.l2_bytes - least) / range).clamp(0.0, 1.0);
-        let l2_misses = (uncovered * far)
-            .max(streamed * a.columns.used().min(cols) / nonzeros)
+        let l2_misses = (uncovered * a.locality.far)
+            .max(streamed * used_columns / nonzeros)
             .min(l1_misses);
 
         // Each resource's time.
         let per_second = gpu.multiprocessors * gpu.clock;
         let loaded = nonzeros * tile.count;
-        let items = if is_binned { ITEM_BYTES * rows } else { 0.0 };
-        let lists = NONZERO_BYTES * nonzeros + items;
+        // Rows in bins share no accesses to memory, neither of columns nor of values.
+        let of_binned_rows = binned.map_or(0.0, |binned| {
+            ITEM_BYTES * rows + 2.0 * (MEMORY_ACCESS - WORD) * binned.filled_rows
+        });
+        let lists = NONZERO_BYTES * nonzeros + of_binned_rows;
         let results = if is_binned {
             // Rows of Y in the order by length share no sectors.
             rows * tile.loaded(SECTOR)
@@ -219,10 +210,25 @@ impl CostModel {
             / (gpu.memory_rate * c.memory_efficiency);
         let l2_bytes = loaded * tile.loaded(SECTOR) * l1_misses + lists * tile.count + results;
         let l2_time = l2_bytes / (per_second * c.l2_bytes_per_cycle * gpu.relative_l2_rate);
-        let of_half_line = c.l1_cycles_per_half_line + c.l1_cycles_per_fill * l1_misses;
-        let of_rows = binned.map_or(0.0, |binned| binned.half_lines);
-        let half_lines = loads_of_x * loads.loaded(HALF_LINE) / HALF_LINE + of_rows;
-        let l1_time = half_lines * of_half_line / per_second;
+        // A group loads columns and values one after the other, as many as it has nonzeros at a time.
+        let column_loads = match candidate.kernel {
+            SpmmKernel::Vector => nonzeros / lanes,
+            SpmmKernel::InStep => nonzeros / 32.0,
+            // The rows of a warp's groups follow one another, so short ones share lines.
+            SpmmKernel::RowGroups => {
+                let shared = mean_row * WORD / LINE + group / 32.0;
+                nonzeros * lanes / group * shared.min(1.0)
+            }
+            _ => binned.map_or(nonzeros * lanes / group, |binned| binned.column_loads),
+        };
+        let list_lines = tile.count * (2.0 * column_loads + NONZERO_BYTES * nonzeros / LINE);
+        let lines_of_rows = if is_binned {
+            LINES_OF_BINNED_ROW * rows
+        } else {
+            0.0
+        };
+        let lines = loads_of_x * loads.loaded(LINE) / LINE + lines_of_rows + LIST_LINE * list_lines;
+        let l1_time = lines * c.l1_cycles_per_line / per_second;
         let per_lane = f64::from(candidate.tile) / lanes;
         let loads_of_lane = f64::from(candidate.tile) / f64::from(candidate.load);
         let per_nonzero = c.instructions_per_nonzero

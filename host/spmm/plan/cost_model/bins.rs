@@ -1,7 +1,7 @@
 //! What rows in bins cost, by how long they are.
 
-use super::Gpu;
 use super::candidate::Candidate;
+use super::gpu::Gpu;
 use crate::spmm::plan::statistics::Statistics;
 use crate::spmm::product::bin_sizes::{GroupSizes, log_longest, resident_warps};
 use warprow_kernels::spmm::product::group_sum;
@@ -15,13 +15,11 @@ pub struct BinnedRows {
     pub batches: f64,
     /// Batches of the longest row that is not cut, or of a part.
     pub longest: f64,
-    /// Halves of cache lines that rows touch, beside those of X.
-    pub half_lines: f64,
+    /// Loads of columns by groups, each of one column for each nonzero that the group takes at a time.
+    pub column_loads: f64,
+    /// Rows that have nonzeros.
+    pub filled_rows: f64,
 }
-
-/// Halves of cache lines of a row: of Y and of its item, which is loaded twice; and of its columns and values.
-const HALF_LINES_OF_ROW: f64 = 3.0;
-const HALF_LINES_OF_LISTS: f64 = 2.0;
 
 impl BinnedRows {
     /// Those of a matrix.
@@ -52,7 +50,8 @@ impl BinnedRows {
             warps: (rows - filled_rows).max(0.0) * of_warp(lanes),
             batches: 0.0,
             longest: 0.0,
-            half_lines: rows * HALF_LINES_OF_ROW + filled_rows * HALF_LINES_OF_LISTS,
+            column_loads: 0.0,
+            filled_rows,
         };
         for (above, rows, nonzeros) in a.lengths.iter() {
             let above = power(above);
@@ -69,6 +68,7 @@ impl BinnedRows {
             let most = most.min(f64::from(a.longest_row));
             found.longest = found.longest.max(batches(most, group));
             found.warps += items * of_warp(group);
+            found.column_loads += items * mean * lanes / group;
             found.batches += items * of_warp(group) * batches(mean, group);
         }
         found

@@ -129,18 +129,29 @@ fn rows_that_share_columns_never_take_more_time() {
 }
 
 #[test]
-fn the_bound_is_the_memory_where_x_is_large_and_the_launches_where_there_is_little_to_do() {
+fn the_bound_is_that_of_the_resource_which_a_matrix_needs_most() {
     let bound = |profile: &DeviceProfile, a: &Statistics| {
         model(profile).predict(a, &row(256).vector(32, 1)).bound
     };
     let h200 = DeviceProfile::h200();
     assert_eq!(bound(&h200, &even(4_000_000, 10)), Bound::Memory);
     assert_eq!(bound(&h200, &even(2, 1)), Bound::Launches);
-    assert_eq!(bound(&h200, &even(20_000, 200)), Bound::L1);
-    // The L1 cache of an H200 takes longer for what the L2 cache sends it than that takes to send it.
+    // The L2 cache holds all of X, the L1 cache a small part.
+    let far_apart = even(20_000, 200);
+    assert_eq!(bound(&h200, &far_apart), Bound::L2);
+    let near = Localities {
+        near: 0.2,
+        middle: 0.1,
+        far: 0.1,
+    };
+    let sharing = Statistics {
+        locality: near,
+        ..far_apart
+    };
+    assert_eq!(bound(&h200, &sharing), Bound::L1);
     let mut slow = h200;
-    slow.rates.l2_bytes_per_second = slow.rates.l2_bytes_per_second.map(|rate| rate / 2);
-    assert_eq!(bound(&slow, &even(20_000, 200)), Bound::L2);
+    slow.rates.l2_bytes_per_second = slow.rates.l2_bytes_per_second.map(|rate| rate / 4);
+    assert_eq!(bound(&slow, &sharing), Bound::L2);
 }
 
 #[test]

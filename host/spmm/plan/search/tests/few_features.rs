@@ -8,7 +8,7 @@ fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
     for (rows, mean_row, wide, lanes, group) in [
         (600_000, 5, 4, 1, 2),
         (200_000, 20, 8, 2, 4),
-        (200_000, 70, 8, 2, 8),
+        (200_000, 50, 8, 2, 8),
         (200_000, 100, 16, 4, 16),
         (4_000, 500, 8, 2, 32),
         (60_000, 4, 32, 8, 8),
