@@ -16,3 +16,19 @@ mod row_groups;
 mod small;
 mod teams;
 mod types;
+
+use warprow::SpmmKernel;
+use warprow_kernels::spmm::ItemKind;
+
+/// Whether a plan's size of tasks means something to the kernel.
+fn has_sized_items(kernel: SpmmKernel) -> bool {
+    let sized = [
+        ItemKind::Tasks,
+        ItemKind::RowBins,
+        ItemKind::BlockTasks,
+        ItemKind::Slices,
+        ItemKind::SlicesWithSums,
+        ItemKind::Teams,
+    ];
+    sized.contains(&kernel.items())
+}

@@ -156,9 +156,12 @@ fn run_every_choice<E: SpmmElement>(ran: &mut BTreeSet<&'static str>) {
     for device in support::devices() {
         for reduction in [Reduction::Sum, Reduction::Max] {
             for kernel in kernels(reduction) {
+                // Others have no choice of lanes.
+                let has_lanes = matches!(kernel, SpmmKernel::Vector | SpmmKernel::RowGroups);
+                let lanes = if has_lanes { &LANES[..] } else { &LANES[..1] };
                 // Loads of one, two, four and eight elements; the most features are whole cache lines and not.
                 for features in [7, 12, 28, 36, 40, 50, 100, 128] {
-                    for (lanes, order) in LANES.into_iter().flat_map(|lanes| {
+                    for (lanes, order) in lanes.iter().flat_map(|&lanes| {
                         [RowOrder::Given, RowOrder::FirstColumn].map(|order| (lanes, order))
                     }) {
                         let options = cut(reduction)
