@@ -47,9 +47,9 @@ GROUPS_LOADS = 4.0
 ITEM_BYTES = 16.0
 # Cache lines of a row in a bin: of Y and of its item, which is loaded twice.
 LINES_OF_ROW = 3.0
-# L1 time of a line of A's columns or values over that of a line of X: a word of it instead of many bytes.
+# L1 time of a line of A's columns or values over that of a line of X: few of its bytes are loaded at a time.
 LIST_LINE = 0.25
-# Where all rows are equally long, those that run at the same time are at columns that are so far apart, of all.
+# The part of the used columns over which groups that run at the same time are spread, if rows are equally long.
 DRIFT = 0.1
 
 

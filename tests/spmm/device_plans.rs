@@ -115,7 +115,7 @@ fn new_values_are_those_of_a_new_plan<E: SpmmElement>() {
             .map(|options| options.updatable(true))
         {
             let rows = [&a, &other].map(Clone::clone);
-            // The order of values on the host has no types of its own.
+            // The order of the host's values is the same code for each type: one is enough.
             let columns = (E::NAME == "f32").then(|| [&a, &other].map(CsMatI::to_csc));
             for [a, other] in iter::once(rows).chain(columns) {
                 let mut plan = Spmm::plan(&device, a.view(), options).unwrap();

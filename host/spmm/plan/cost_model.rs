@@ -8,7 +8,8 @@
 //! columns and narrow tiles raise the hit rates; they cost row ends, and blocks read and write Y again.
 //!
 //! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates. Its resident warps and
-//! lanes of `in_step` are those of the kernel that was measured; here they are those of the present kernel.
+//! lanes of `in_step` are those of the kernel that was measured; here they are those of the present kernel. It has the
+//! variation of rows from the whole matrix, a plan from a sample.
 //! [`constants`] has the fitted numbers. docs/notes/spmm_plan.md says how good the predictions are.
 
 mod bins;
@@ -47,15 +48,15 @@ const NONZERO_BYTES: f64 = 2.0 * WORD;
 /// Bytes of a row in the list of rows in bins.
 const ITEM_BYTES: f64 = 4.0 * row_bins::NUMBERS_OF_ITEM as f64;
 
-/// The L1 cache's time for a line of the columns or values of A over that for a line of X: a warp loads a word of it
-/// instead of many bytes.
+/// The L1 cache's time for a line of the columns or values of A over that for a line of X: few of its bytes are loaded
+/// at a time.
 const LIST_LINE: f64 = 0.25;
 
 /// Cache lines of a row in a bin: of Y and of its item, which is loaded twice.
 const LINES_OF_BINNED_ROW: f64 = 3.0;
 
-/// How far apart the rows that run at the same time are in the columns, if all rows have the same length: a part of the
-/// columns. To it comes the variation of the lengths.
+/// The part of the used columns over which groups that run at the same time are spread, if all rows have the same
+/// length. Else the variation of the lengths is added.
 const DRIFT: f64 = 0.1;
 
 /// Instruction schedulers of a multiprocessor.
@@ -149,50 +150,52 @@ impl CostModel {
             }
             SpmmKernel::InStep => 4.0,
             SpmmKernel::RowGroups => f64::from(row_groups::BLOCK) / group,
-            // Rows of a bin keep the order of the matrix.
+            // The rows of a block. Those of one bin stay in the matrix's order, so they are near each other; that bins
+            // leave out the rows between them is ignored.
             _ => binned.map_or(1.0, |binned| {
                 let warps_of_block = f64::from(row_bins::BLOCK / 32);
                 (warps_of_block * rows / binned.warps).max(1.0)
             }),
         };
         let l1 = c.l1_share * gpu.l1_bytes / tile.first;
-        let uncovered = 1.0 - a.columns.covered(l1);
+        let l1_uncovered = 1.0 - a.columns.covered(l1);
         let used_columns = a.columns.used().min(cols);
         // The part of the nonzeros whose row of X is loaded anew if so many rows go through the columns together.
-        let in_phase = |rows: f64| {
-            let nonzeros = rows * mean_row;
-            a.columns.expected_distinct(nonzeros) / nonzeros
+        let in_phase = |together: f64| {
+            let of_rows = together * mean_row;
+            a.columns.expected_distinct(of_rows) / of_rows
         };
-        let uncovered = match candidate.kernel {
+        let l1_uncovered = match candidate.kernel {
             // All warps of a multiprocessor are at the same columns.
-            SpmmKernel::InStep => in_phase(IN_STEP_WARPS).min(uncovered),
-            // So are groups if their rows are equally long and the cache holds the columns between them.
+            SpmmKernel::InStep => in_phase(IN_STEP_WARPS).min(l1_uncovered),
+            // So are groups, as far as their rows are equally long and the cache holds the columns between them.
             SpmmKernel::RowGroups => {
                 let resident = candidate.resident_warps() * 32.0 / group;
                 let between = used_columns * (DRIFT + a.variation()).min(1.0);
                 let phase = in_phase(resident.min(rows / gpu.multiprocessors));
-                phase.max(1.0 - l1 / between).min(uncovered)
+                phase.max(1.0 - l1 / between).min(l1_uncovered)
             }
-            _ => uncovered,
+            _ => l1_uncovered,
         };
-        let l1_misses = a.locality.of(neighbours) * uncovered;
+        let l1_misses = a.locality.of(neighbours) * l1_uncovered;
 
         // The L2 cache.
         let l2 = c.l2_share * gpu.l2_bytes;
         // A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
         let occupied = tile.loaded(LINE).min(row_bytes);
-        let uncovered = 1.0 - a.columns.covered(l2 / occupied * blocks);
+        let l2_uncovered = 1.0 - a.columns.covered(l2 / occupied * blocks);
         let all_bytes = (cols + rows) * row_bytes + NONZERO_BYTES * nonzeros;
         let (least, range) = HELD_BETWEEN_RUNS;
         let streamed = ((all_bytes / gpu.l2_bytes - least) / range).clamp(0.0, 1.0);
-        let l2_misses = (uncovered * a.locality.far)
+        let l2_misses = (l2_uncovered * a.locality.far)
             .max(streamed * used_columns / nonzeros)
             .min(l1_misses);
 
         // Each resource's time.
         let per_second = gpu.multiprocessors * gpu.clock;
         let loaded = nonzeros * tile.count;
-        // Rows in bins share no accesses to memory, neither of columns nor of values.
+        // Rows in bins share no accesses to memory, neither of columns nor of values. The same bytes are taken from the
+        // L2 cache, although its sectors are smaller.
         let of_binned_rows = binned.map_or(0.0, |binned| {
             ITEM_BYTES * rows + 2.0 * (MEMORY_ACCESS - WORD) * binned.filled_rows
         });
@@ -210,7 +213,8 @@ impl CostModel {
             / (gpu.memory_rate * c.memory_efficiency);
         let l2_bytes = loaded * tile.loaded(SECTOR) * l1_misses + lists * tile.count + results;
         let l2_time = l2_bytes / (per_second * c.l2_bytes_per_cycle * gpu.relative_l2_rate);
-        // A group loads columns and values one after the other, as many as it has nonzeros at a time.
+        // A load of n consecutive words touches 1 + 4 n / 128 lines in the mean. There is one of values for each one of
+        // columns.
         let column_loads = match candidate.kernel {
             SpmmKernel::Vector => nonzeros / lanes,
             SpmmKernel::InStep => nonzeros / 32.0,

@@ -113,7 +113,7 @@ impl LengthBins {
         Self { bins }
     }
 
-    /// That of so many rows each with so many nonzeros in all.
+    /// That of rows. Each pair is a number of rows and the sum of their nonzeros, at least one a row.
     #[cfg(test)]
     pub fn of(rows: &[(u32, u32)]) -> Self {
         let mut bins = [(0, 0); BINS];

@@ -17,11 +17,11 @@ pub struct Statistics {
     pub nonzeros: u32,
     /// An upper bound of a row's nonzeros.
     pub longest_row: u32,
-    /// How long its rows are.
+    /// Its rows by the number of their nonzeros.
     pub lengths: LengthBins,
-    /// Its columns.
+    /// Its columns by the number of their nonzeros.
     pub columns: LengthBins,
-    /// Its order of rows.
+    /// How far neighbouring rows share columns.
     pub locality: Localities,
     /// The distinct columns of neighbouring rows in the caller's order, divided by their nonzeros:
     /// [`distinct_share`](super::locality::distinct_share).

@@ -156,7 +156,7 @@ fn run_every_choice<E: SpmmElement>(ran: &mut BTreeSet<&'static str>) {
     for device in support::devices() {
         for reduction in [Reduction::Sum, Reduction::Max] {
             for kernel in kernels(reduction) {
-                // Others have no choice of lanes.
+                // Only these have a choice of lanes.
                 let has_lanes = matches!(kernel, SpmmKernel::Vector | SpmmKernel::RowGroups);
                 let lanes = if has_lanes { &LANES[..] } else { &LANES[..1] };
                 // Loads of one, two, four and eight elements; the most features are whole cache lines and not.

@@ -15,7 +15,7 @@ pub struct BinnedRows {
     pub batches: f64,
     /// Batches of the longest row that is not cut, or of a part.
     pub longest: f64,
-    /// Loads of columns by groups, each of one column for each nonzero that the group takes at a time.
+    /// Loads of columns. A group loads one column for each nonzero that it takes at a time.
     pub column_loads: f64,
     /// Rows that have nonzeros.
     pub filled_rows: f64,

@@ -14,7 +14,8 @@ pub struct Constants {
     pub l2_share: f64,
     /// The part of the L1 cache that holds rows of X.
     pub l1_share: f64,
-    /// Cycles of a multiprocessor's L1 cache for each cache line that a load of a tile of X touches.
+    /// Cycles of a multiprocessor's L1 cache for each cache line that a load touches: of X, and of Y and of the items
+    /// of rows in bins. A line of columns or values costs a part of it.
     pub l1_cycles_per_line: f64,
     /// The power of the mean that joins the times of the resources: infinite if they overlap completely, 1 if they
     /// follow one another.

@@ -5,8 +5,8 @@ use crate::device::Device;
 /// Seconds of a launch after another one, where the GPU's rates do not have it.
 const LAUNCH_SECONDS: f64 = 3e-6;
 
-/// Bytes that a multiprocessor gets from the L2 cache in a cycle by `DeviceRates::l2_bytes_per_second` of the H200, to
-/// whose times the constants were fitted.
+/// Bytes that a multiprocessor gets from the L2 cache in a cycle by `DeviceRates::l2_bytes_per_second` of the H200.
+/// The constants were fitted to the times of an H200 and an H100, with one rate for both.
 const FITTED_L2_BYTES_PER_CYCLE: f64 = 33.84;
 
 /// The figures of a GPU.

@@ -164,7 +164,8 @@ fn a_sample_of_the_columns_of_long_rows_gives_their_share() {
 #[test]
 fn a_hub_that_each_window_meets_does_not_bias_the_samples() {
     // Column 0 and 149 columns of their own for each of 8192 rows: windows of 1024 rows, of which one in 75 columns is
-    // counted, and windows of 64 rows, one in 5. A hub that were in all samples would be 8192 of 24,200 nonzeros.
+    // counted, and windows of 64 rows, one in 5. If the hub were in all samples, it would
+    // have 8192 of the 24,500 nonzeros that windows of 1024 rows count.
     let rows = 8192_u32;
     let row_ptr = (0..=rows).map(|row| 150 * row).collect();
     let columns =

@@ -2,10 +2,10 @@
 //!
 //! Blocks count the nonzeros and the distinct columns of parts of windows in hash tables in shared memory. The parts of
 //! one window then put their columns into a table in global memory that they share. If a window has more than 2048
-//! nonzeros, only the columns whose hash is small are counted ([`is_sampled`]). These are the same columns in each row of
-//! the window, so in the mean the same known share of the nonzeros and of the distinct columns is counted. Each window
-//! has other columns in its sample: a column with many nonzeros must not count in all of them. A warp first lists the
-//! columns to count, so that each lane has one to put into the table.
+//! nonzeros, only the columns whose hash is small are counted ([`is_sampled`]). These are the same columns in each row
+//! of the window, so in the mean the same known share of the nonzeros and of the distinct columns is counted. Each
+//! window has other columns in its sample: a column with many nonzeros must not count in all of them. A warp first
+//! lists the columns to count, so that each lane has one to put into the table.
 //!
 //! All threads of a block load neighbouring nonzeros, whatever the lengths of the rows. In the matrix's own order, the
 //! nonzeros of a window follow one another. In another order, a block first adds up the lengths of the window's rows,
@@ -41,7 +41,8 @@ const _: () = assert!(BATCH == 4 && ROWS_PER_THREAD == 4);
 /// Slots of the smallest table of a part: a sample of few may be several times as large as expected.
 const LEAST_SLOTS: u32 = 64;
 
-/// Whether a column is in the sample of the window of this number, if one of `one_in` columns is.
+/// Whether a column is in the sample of the window of this number, if one of `one_in` columns is. There are fewer than
+/// `u32::MAX` windows. As `mix(0)` is 0, the first one has the sample of number 1.
 #[inline(always)]
 pub fn is_sampled(col: u32, window: u32, one_in: u32) -> bool {
     mix(col ^ mix(window + 1)) <= u32::MAX / one_in
@@ -212,7 +213,8 @@ struct RowsOfWindow {
 }
 
 impl RowsOfWindow {
-    /// A single row, which begins at a nonzero of the matrix. For the rest see [`load`](Self::load).
+    /// A single row, which begins at a nonzero of the matrix. [`nonzero`](Self::nonzero) with one row reads `offset`
+    /// alone, so `before` is not written. All threads wait for each other before the first [`nonzero`](Self::nonzero).
     ///
     /// # Safety
     ///
@@ -263,7 +265,8 @@ impl RowsOfWindow {
     ///
     /// # Safety
     ///
-    /// A window of `in_window` rows is [loaded](Self::load), and has more than `number` nonzeros.
+    /// A window of `in_window` rows is [loaded](Self::load), or one row is [set](Self::set); the window has more than
+    /// `number` nonzeros.
     #[inline(always)]
     unsafe fn nonzero(&self, in_window: u32, number: u32) -> u32 {
         let (mut low, mut high) = (0, in_window - 1);

@@ -96,7 +96,8 @@ pub fn max_parts(windows: u32, nonzeros: u32) -> (u32, u32) {
 ///
 /// # Safety
 ///
-/// The matrix of `row_ptr` has a row for each of these places: by `order`, or by its own order if that is null.
+/// The matrix of `row_ptr` has a row for each of these places: by `order`, which names different rows, or by its own
+/// order if that is null. All lanes of the warp call it with the same arguments.
 #[inline(always)]
 unsafe fn count_nonzeros(row_ptr: Global<u32>, order: Global<u32>, first: u32, count: u32) -> u32 {
     // SAFETY: the contract.
@@ -158,7 +159,8 @@ pub unsafe fn divide(
     let window = u64::from(of_size) * u64::from(possible) / u64::from(size.count.max(1));
     let first = window as u32 * size.rows;
     let in_window = size.rows.min(windows.rows - first);
-    // SAFETY: `first + place` is below `rows`; the window has four numbers, and its parts and its table have theirs.
+    // SAFETY: the window has rows at `in_window` places from `first` on, all below `rows`, and all lanes of the warp
+    // are here; the window has four numbers, and its parts and its table have theirs.
     unsafe {
         let nonzeros = count_nonzeros(windows.row_ptr, windows.order, first, in_window);
         let of_window = nonzeros.div_ceil(PART);
