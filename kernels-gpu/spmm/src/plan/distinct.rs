@@ -42,7 +42,7 @@ const _: () = assert!(BATCH == 4 && ROWS_PER_THREAD == 4);
 const LEAST_SLOTS: u32 = 64;
 
 /// Whether a column is in the sample of the window of this number, if one of `one_in` columns is. There are fewer than
-/// `u32::MAX` windows. As `mix(0)` is 0, the first one has the sample of number 1.
+/// `u32::MAX` windows. The number plus 1 is hashed, since `mix(0)` is 0: column 0 would be in each sample of window 0.
 #[inline(always)]
 pub fn is_sampled(col: u32, window: u32, one_in: u32) -> bool {
     mix(col ^ mix(window + 1)) <= u32::MAX / one_in
