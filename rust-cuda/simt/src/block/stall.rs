@@ -157,6 +157,11 @@ impl Quiet {
             return None;
         }
         let mut all = stalls.hopeless();
+        // Another worker may have changed something during the turn, and finished since. Whoever sees that it has
+        // finished sees the change.
+        if stalls.changes.load(Acquire) != self.since {
+            return None;
+        }
         if all.since < self.since {
             (all.since, all.workers, all.blocks) = (self.since, 0, 0);
         }
@@ -169,5 +174,31 @@ impl Quiet {
             all.blocks += blocks;
         }
         (all.workers + all.finished == workers).then_some(all.blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HOPELESS_TURNS, Quiet, Stalls};
+
+    /// Turns of the only block of one of two workers, up to the first that finds the launch hopeless.
+    fn poll(quiet: &mut Quiet, stalls: &Stalls, turns: u64) -> Option<u64> {
+        (0..turns).find_map(|_| {
+            quiet.begin_turn(stalls);
+            quiet.end_turn(1, 2, stalls)
+        })
+    }
+
+    #[test]
+    fn a_worker_that_ends_its_last_block_during_a_turn_leaves_hope() {
+        let (stalls, mut quiet) = (Stalls::default(), Quiet::default());
+        assert_eq!(poll(&mut quiet, &stalls, 2 * HOPELESS_TURNS), None);
+        quiet.begin_turn(&stalls);
+        stalls.note_change();
+        stalls.note_finished_worker();
+        assert_eq!(quiet.end_turn(1, 2, &stalls), None);
+        // What that block has changed may let this one go on.
+        assert_eq!(poll(&mut quiet, &stalls, HOPELESS_TURNS - 1), None);
+        assert_eq!(poll(&mut quiet, &stalls, 1), Some(1));
     }
 }
