@@ -23,7 +23,8 @@ use warprow_kernels_matrix::unroll;
 /// Threads in a block of [`count_distinct`].
 const BLOCK: u32 = 256;
 
-/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 45 registers on `sm_80`, which count as 48.
+/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 45 registers on `sm_80`, which count as
+/// 48.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 5;
 
 /// Columns that a lane has in flight.
