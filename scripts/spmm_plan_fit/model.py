@@ -167,7 +167,7 @@ def predict(s, c, parts=False):
     from_memory = loaded * touched(MEMORY_ACCESS) + s.nnz * loads * c["load_overhead_bytes"]
     memory = (from_memory * l2_misses + streamed * (lists + results)) / (s.memory_rate * c["memory_efficiency"] / 1e3)
     l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
-    # A group loads columns and values one after the other, but as many as it has nonzeros at a time.
+    # A load of n consecutive words touches 1 + 4 n / 128 lines in the mean. There is one of values for each of columns.
     columns_of_load = np.select([s.vector, s.in_step], [s.lanes, 32.0], s.group / s.lanes)
     # The rows of the groups of a warp follow one another, so short ones share lines.
     shared = np.where(s.grouped, np.minimum(1, mean_row * element / LINE + s.group / 32), 1)
