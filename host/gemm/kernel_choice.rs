@@ -55,11 +55,11 @@ fn most_shallow(element: &str, (depth, cols): (usize, usize)) -> usize {
     let is_odd = !depth.is_multiple_of(2);
     match element {
         "f32" => 15,
-        // Tiles on tensor cores would read X several times (docs/notes/gemm.md).
-        "f64" if cols > TILE => 10,
+        // Several tiles on tensor cores write parts of a row of Y at different times.
+        "f64" if cols >= WIDE => 6,
         // With few bytes in a row of X and Y, the instructions for a tile of 16 rows on tensor cores take longer than
         // memory does.
-        "f64" => 6_usize.saturating_sub(cols),
+        "f64" => 11_usize.saturating_sub(cols).max(3),
         _ if cols > TILE => 13,
         _ if cols <= NARROW / 2 => 16,
         _ if is_odd && cols <= NARROW => 15,

@@ -5,7 +5,7 @@ use warprow::device::Device;
 use warprow::gemm::GemmError;
 use warprow::operand::OperandError;
 use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, f16, generate};
-use warprow_kernels::gemm::RowStride;
+use warprow_kernels::gemm::{GemmProblem, RowStride};
 
 #[test]
 fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
@@ -121,12 +121,9 @@ fn a_product_of_few_columns_is_shallow() {
         assert!(is_shallow(chosen::<f32>(most, cols)), "{cols} columns");
         assert!(!is_shallow(chosen::<f32>(most + 1, cols)), "{cols} columns");
     }
-    for (cols, most) in [(3, 3), (5, 1), (129, 10), (300, 10)] {
+    for (cols, most) in [(3, 8), (5, 6), (8, 3), (64, 3), (65, 6), (300, 6)] {
         assert!(is_shallow(chosen::<f64>(most, cols)), "{cols} columns");
         assert!(!is_shallow(chosen::<f64>(most + 1, cols)), "{cols} columns");
-    }
-    for cols in [6, 16, 17, 128] {
-        assert!(!is_shallow(chosen::<f64>(1, cols)), "{cols} columns");
     }
     for (cols, most_even, most_odd) in [
         (8, 16, 15),
@@ -150,7 +147,10 @@ fn a_product_in_f64_takes_the_tiles_with_fewer_surplus_columns_if_w_fits() {
         assert_eq!(kernel, GemmKernel::Sm90Fragments);
         tile
     };
-    for cols in [17, 40, 65, 96, 129, 257] {
+    for cols in [17, 32] {
+        assert_eq!(instance(50, cols), "Columns32", "{cols} columns");
+    }
+    for cols in [33, 40, 65, 96, 129, 257] {
         assert_eq!(instance(50, cols), "Columns48", "{cols} columns");
     }
     // 145 to 192 columns are as many with tiles of 48.
@@ -163,6 +163,8 @@ fn a_product_in_f64_takes_the_tiles_with_fewer_surplus_columns_if_w_fits() {
     // Memory takes longer than the surplus products.
     assert_eq!(instance(35, 70), "Columns128");
     assert_eq!(instance(36, 70), "Columns48");
+    assert_eq!(instance(58, 470), "Columns128");
+    assert_eq!(instance(59, 470), "Columns64");
     for cols in [240, 470] {
         assert_eq!(instance(cols / 2, cols), "Columns64", "{cols} columns");
         assert_eq!(instance(cols / 2 + 1, cols), "Columns48", "{cols} columns");
@@ -173,6 +175,38 @@ fn a_product_in_f64_takes_the_tiles_with_fewer_surplus_columns_if_w_fits() {
     assert_eq!(instance(600, 60), "Columns64Streamed");
     assert_eq!(instance(400, 48), "Columns48");
     assert_eq!(instance(1000, 40), "Columns48Streamed");
+}
+
+#[test]
+fn rows_of_x_that_are_copied_through_the_l1_cache_find_room_there() {
+    // Bytes of shared memory of a block at most, and what the CUDA system takes for each block.
+    let (most, system) = (227 << 10, 1 << 10);
+    let launch = |depth, cols| {
+        let problem = GemmProblem {
+            rows: 10_000_000,
+            depth,
+            cols,
+            multiprocessors: 1,
+            shared_bytes: most,
+            instance: None,
+        };
+        let planned = GemmKernel::Sm90Fragments.plan::<f64>(problem).unwrap();
+        let config = planned.config;
+        (config.grid.y, config.shared_bytes + system)
+    };
+    for depth in [17, 33, 101, 295, 451] {
+        for cols in [9, 25, 45, 64, 200] {
+            let what = format!("{depth} to {cols} columns");
+            // Rows of an odd number of f64 are not aligned to 16 bytes.
+            let (blocks, bytes) = launch(depth, cols);
+            assert!(blocks * bytes <= most + system - (32 << 10), "{what}");
+            let one_more = (blocks + 1) * bytes;
+            assert!(
+                one_more > most + system,
+                "{what}: the driver would keep room"
+            );
+        }
+    }
 }
 
 #[test]

@@ -167,8 +167,8 @@ impl Tile {
     }
 }
 
-/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a thread computes four rows and four columns at a time. In f64 with
-/// fewer than 64 columns, it computes one or two.
+/// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a thread computes four rows and four columns at a time, in f64 two
+/// columns.
 ///
 /// # Safety
 ///

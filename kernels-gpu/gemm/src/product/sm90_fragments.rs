@@ -56,11 +56,11 @@ impl Multiplies<f64> for Sm90Fragments {
     }
 }
 
-/// The instance for a product. With 49 to 64 columns it is one tile of 64, which streams W if that does not fit. From 65
-/// columns on it is the tile of 48, 64 or 128 columns that has the fewest surplus columns, or the widest of these, with
-/// three exceptions. If X has few columns, memory takes longer than the surplus products: one tile of 128 reads X once,
-/// and tiles of 64 may have a tenth more columns than those of 48. If W does not fit, tiles have 48 columns. If W is
-/// deep, it is streamed in tiles of 64.
+/// The instance for a product. With up to 64 columns it is one tile, of the narrowest kind that has them; it streams W
+/// if that does not fit. From 65 columns on it is the tile of 48, 64 or 128 columns that has the fewest surplus columns,
+/// or the widest of these, with three exceptions. If X has few columns, memory takes longer than the surplus products:
+/// one tile of 128 reads X once, and wider tiles may have a tenth more columns than those of 48. If W does not fit,
+/// tiles have 48 columns. If W is deep, it is streamed in tiles of 64.
 #[cfg(not(target_arch = "nvptx64"))]
 fn chosen(problem: GemmProblem) -> Chosen<f64> {
     fn of<S: WarpTile>() -> Candidate<f64> {
@@ -70,11 +70,13 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
     // Long rows are read faster if fewer of them are in flight.
     let has_long_rows = u64::from(problem.depth) * size_of::<f64>() as u64 >= LONG_ROW_BYTES;
     let has_few_columns = problem.depth <= problem.cols / 2;
-    // Ten times the columns that tiles of 64 may have.
+    let has_very_few_columns = problem.depth <= problem.cols / 8;
+    // Ten times the columns that wider tiles than those of 48 may have.
     let most = padded(problem.cols, 48) * if has_few_columns { 11 } else { 10 };
     let resident = match problem.cols {
         ..=16 if has_long_rows => vec![of::<Columns16>().with_warps(4)],
         ..=16 => vec![of::<Columns16>()],
+        17..=32 => vec![of::<Columns32>()],
         41..=48 => vec![of::<Columns48>(), of::<Columns48Compact>()],
         49..=64 => vec![of::<Columns64>()],
         65.. if problem.depth >= DEEP => vec![],
@@ -82,11 +84,15 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
         cols if padded(cols, 128) <= padded(cols, 64).min(padded(cols, 48)) => {
             vec![of::<Columns128>(), of::<Columns48>()]
         }
+        cols if has_very_few_columns && 10 * padded(cols, 128) <= most => {
+            vec![of::<Columns128>(), of::<Columns48>()]
+        }
         cols if 10 * padded(cols, 64) <= most => vec![of::<Columns64>(), of::<Columns48>()],
         _ => vec![of::<Columns48>()],
     };
     let all = [
         of::<Columns16>(),
+        of::<Columns32>(),
         of::<Columns48>(),
         of::<Columns48Compact>(),
         of::<Columns48Streamed>(),
@@ -110,7 +116,9 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
 #[kernel(
     name = "gemm_sm90_fragments",
     target = sm_90,
-    S = [Columns16, Columns48, Columns48Compact, Columns48Streamed, Columns64, Columns64Streamed, Columns128]
+    S = [
+        Columns16, Columns32, Columns48, Columns48Compact, Columns48Streamed, Columns64, Columns64Streamed, Columns128
+    ]
 )]
 pub unsafe fn sm90_fragments<S: WarpTile>(
     x: Dense<f64>,
@@ -126,9 +134,18 @@ pub unsafe fn sm90_fragments<S: WarpTile>(
 struct Sm90Products;
 
 impl<S: WarpTile> TileProducts<f64, S> for Sm90Products {
-    const TILE: TileLayout = TileLayout {
-        prefetch: if S::SHAPE.compact { 128 } else { 256 },
-        ..S::SHAPE.tile(size_of::<f64>())
+    const TILE: TileLayout = {
+        let tile = S::SHAPE.tile(size_of::<f64>());
+        // With 64 columns a lane takes more than 128 registers: a block of 12 warps fits on a multiprocessor, and no
+        // second block of 8.
+        let is_alone = S::SHAPE.column_fragments == 8;
+        TileLayout {
+            prefetch: if S::SHAPE.compact { 128 } else { 256 },
+            blocks: if is_alone { 1 } else { tile.blocks },
+            warps: if is_alone { 12 } else { tile.warps },
+            warps_alone: if is_alone { 12 } else { tile.warps_alone },
+            ..tile
+        }
     };
 
     #[inline(always)]

@@ -33,6 +33,10 @@ use std::iter;
 #[cfg(not(target_arch = "nvptx64"))]
 const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 
+/// Shared memory that is left to the L1 cache if X is copied through it, in bytes.
+#[cfg(not(target_arch = "nvptx64"))]
+const L1_BYTES: u32 = 32 << 10;
+
 /// The sizes and the memory layout of a warp's tile, for one kernel and element type.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
@@ -241,18 +245,21 @@ impl TileLayout {
     /// x run at about the same time and read the same rows of X.
     #[cfg(not(target_arch = "nvptx64"))]
     pub fn launch(self, problem: GemmProblem, size: u32) -> Option<LaunchConfig> {
-        let all = u64::from(problem.shared_bytes);
-        let per_warp = u64::from(self.warp_bytes(problem.cols, size));
         let row_bytes = u64::from(problem.depth) * u64::from(size);
+        // Pieces of less than 16 bytes are copied through the L1 cache. Neighbouring chunks of a row have sectors in
+        // common, which have to stay there from one chunk to the next.
+        let through_l1 = !self.unaligned && !row_bytes.is_multiple_of(16);
+        let all = (problem.shared_bytes).saturating_sub(if through_l1 { L1_BYTES } else { 0 });
+        let per_warp = u64::from(self.warp_bytes(problem.cols, size));
         let resident = self.tile_bytes(row_bytes, problem.cols);
         let (weights, most) = if self.streamed {
             let weights = u64::from(self.stages * self.weight_bytes(problem.cols));
             (weights, self.warps)
-        } else if resident + u64::from(self.least_warps) * per_warp > all {
+        } else if resident + u64::from(self.least_warps) * per_warp > u64::from(all) {
             return None;
         } else {
             let block = resident + u64::from(self.warps) * per_warp;
-            let is_alone = 2 * (block + u64::from(SHARED_BYTES_OF_SYSTEM)) > all;
+            let is_alone = 2 * (block + u64::from(SHARED_BYTES_OF_SYSTEM)) > u64::from(all);
             let most = if is_alone {
                 self.warps_alone
             } else {
@@ -260,15 +267,22 @@ impl TileLayout {
             };
             (resident, most)
         };
-        let room = all.saturating_sub(weights) / per_warp;
+        let room = u64::from(all).saturating_sub(weights) / per_warp;
         // The casts are exact: `room.min(most)` is at most `most`, and `bytes` at most the shared memory of a block.
         let warps = room.min(most.into()) as u32 / self.warps_together * self.warps_together;
         let warps = warps.max(self.warps_together);
         let bytes = (weights + u64::from(warps) * per_warp) as u32;
         let system = SHARED_BYTES_OF_SYSTEM;
-        let fitting = (problem.shared_bytes + system) / (bytes + system);
+        let resident = ((all + system) / (bytes + system)).clamp(1, self.blocks);
+        let bytes = if through_l1 {
+            // So many that one block more does not fit: the driver would keep shared memory free for it, which the L1
+            // cache then lacks.
+            bytes.max((problem.shared_bytes + system) / (resident + 1))
+        } else {
+            bytes
+        };
         let blocks = (problem.multiprocessors.max(1))
-            .saturating_mul(fitting.clamp(1, self.blocks))
+            .saturating_mul(resident)
             .min(
                 (problem.rows)
                     .div_ceil(self.rows_together())

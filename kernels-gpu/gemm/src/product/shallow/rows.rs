@@ -2,6 +2,15 @@
 //!
 //! Tiles in f64 take twice the shared memory, so fewer blocks are resident. With tiles of X and Y in shared memory,
 //! products in f64 with up to 8 columns of X were 0.50 to 1.08 times as fast as with this file (docs/notes/gemm.md).
+//!
+//! A thread writes two neighbouring elements at once, which start at a multiple of 16 bytes. In rows that start at an
+//! odd element of Y, its two columns are one further to the left. It has rows of one kind alone.
+//!
+//! ```text
+//! thread           0     1     2
+//! even start       0 1 | 2 3 | 4 5
+//! odd start        - 0 | 1 2 | 3 4 |       nothing is before column 0
+//! ```
 
 use super::BLOCK;
 use crate::BiasRelu;
@@ -9,32 +18,30 @@ use crate::BiasRelu;
 use crate::{GemmProblem, MAX_GRID_Y};
 use core::array;
 use cuda_std::prelude::*;
+#[cfg(not(target_arch = "nvptx64"))]
+use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut, Operand, SumOf};
 
-/// Maximum number of columns of a tile.
-const MOST_COLUMNS: u32 = 256;
+/// Maximum number of columns of a tile. A row then has a thread for each pair of columns, wherever it starts, and a
+/// block two rows.
+const MOST_COLUMNS: u32 = 2 * BLOCK - 2;
 
-/// Rows of a thread.
+/// Rows that a thread multiplies at once.
 const ROWS: usize = 4;
 
-/// Maximum number of columns of a thread.
-const COLUMNS: usize = 4;
-
-/// Maximum number of blocks for each multiprocessor. They take tiles of rows in turn.
+/// Maximum number of threads for each multiprocessor. The blocks take rows in turn.
 #[cfg(not(target_arch = "nvptx64"))]
-const BLOCKS_PER_MULTIPROCESSOR: u32 = 8;
+const THREADS_PER_MULTIPROCESSOR: u32 = 1024;
 
-/// The columns of a thread in a tile of so many, and the threads of a row. With fewer columns than threads of a warp, a
-/// thread has one, so that a warp writes neighbouring elements.
+/// The threads of a row in a tile of so many columns, one for each pair of them; and the rows that a block multiplies
+/// side by side. These are an even number: blocks write whole pairs of rows, since the end of a row and the start of the
+/// next one may be in the same sector of memory.
 #[inline(always)]
-const fn columns_of_thread(columns: u32) -> (u32, u32) {
-    let each = match columns {
-        0..32 => 1,
-        32..64 => 2,
-        _ => COLUMNS as u32,
-    };
-    (each, columns.div_ceil(each))
+const fn shape(columns: u32) -> (u32, u32) {
+    let across = columns / 2 + 1;
+    let rows = BLOCK / across / 2 * 2;
+    (across, if rows == 0 { 2 } else { rows })
 }
 
 /// The columns of every tile but the last one, which may have fewer.
@@ -45,15 +52,19 @@ const fn tile(cols: u32) -> u32 {
     cols.div_ceil(if tiles == 0 { 1 } else { tiles })
 }
 
-/// The grid has tiles of columns along x, and along y blocks that share the rows.
+/// The grid has tiles of columns along x, and along y blocks that share the rows evenly.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(super) fn launch<T: Operand>(problem: GemmProblem) -> LaunchConfig {
     let tile = tile(problem.cols);
-    let (_, across) = columns_of_thread(tile);
-    let rows = BLOCK / across.max(1) * ROWS as u32;
-    let most = (problem.multiprocessors.max(1)).saturating_mul(BLOCKS_PER_MULTIPROCESSOR);
-    let blocks = (problem.rows.div_ceil(rows)).min(most).clamp(1, MAX_GRID_Y);
-    let config = LaunchConfig::new((problem.cols.div_ceil(tile), blocks), BLOCK);
+    let (across, rows) = shape(tile);
+    let threads = (across * rows).next_multiple_of(WARP_SIZE);
+    let steps = problem.rows.div_ceil(rows * ROWS as u32);
+    let most = (problem.multiprocessors.max(1))
+        .saturating_mul(THREADS_PER_MULTIPROCESSOR / threads)
+        .min(MAX_GRID_Y);
+    let steps_of_block = steps.div_ceil(most).max(1);
+    let blocks = steps.div_ceil(steps_of_block).max(1);
+    let config = LaunchConfig::new((problem.cols.div_ceil(tile), blocks), threads);
     config.shared_bytes(problem.depth * tile * size_of::<T::Sum>() as u32)
 }
 
@@ -73,72 +84,180 @@ pub(super) unsafe fn multiply<T: Operand>(
     let tile = tile(w.cols);
     let first_column = thread::block_idx_x() * tile;
     let columns = (w.cols - first_column.min(w.cols)).min(tile);
-    let thread = thread::thread_idx_x();
-    // SAFETY: the columns are columns of W and Y, and `k` is below the depth. The launch has shared memory for the
-    // tile; the barrier comes before it is read.
-    unsafe {
-        let mut column = thread;
-        while column < columns {
-            let mut k = 0;
-            while k < x.cols {
-                let weight = w
-                    .data
-                    .load(k as usize * w.cols as usize + (first_column + column) as usize);
-                weights.store((k * columns + column) as usize, weight.widen());
-                k += 1;
-            }
-            column += BLOCK;
-        }
-    }
+    // SAFETY: the columns are columns of W. The launch has shared memory for the tile; the barrier comes before it is
+    // read.
+    unsafe { copy_weights(&w, (first_column, columns), weights) };
     thread::sync_threads();
-    // There is a column; `max` spares the panic path of a division by zero.
-    let (each, across) = columns_of_thread(columns);
-    let across = across.max(1);
-    let rows_of_block = BLOCK / across;
-    let (row, column) = (thread / across, thread % across);
-    if row >= rows_of_block {
+    let (across, rows_of_block) = shape(tile);
+    let thread = thread::thread_idx_x();
+    let (row, pair) = (thread / across, thread % across);
+    if row >= rows_of_block || columns == 0 {
         return;
     }
-    let of_thread: [u32; COLUMNS] = array::from_fn(|j| column + j as u32 * across);
     let step = u64::from(rows_of_block) * ROWS as u64;
     let mut first = u64::from(thread::block_idx_y()) * step + u64::from(row);
+    // The thread's rows are an even number of rows apart, so all of them start alike.
+    let starts_odd = (first as u32)
+        .wrapping_mul(y.stride)
+        .wrapping_add(first_column)
+        % 2
+        == 1;
+    let pair = Pair::new(
+        (2 * pair).wrapping_sub(starts_odd.into()),
+        (first_column, columns),
+    );
+    // SAFETY: the bias has the columns of Y.
+    let bias = unsafe { pair.bias(&epilogue) };
+    let of_weights = pair.place.map(|column| weights.offset(column as usize));
     while first < u64::from(x.rows) {
-        let rows: [u64; ROWS] = array::from_fn(|i| first + i as u64 * u64::from(rows_of_block));
+        // The cast is exact: it is below the rows.
+        let number = first as u32;
+        let last = x.rows - 1 - number;
+        let below: [u32; ROWS] = array::from_fn(|i| i as u32 * rows_of_block);
         // Rows past the last one are computed as the last one, and not written.
-        let of_x: [Global<T>; ROWS] = array::from_fn(|i| {
-            x.data
-                .offset(rows[i].min(u64::from(x.rows) - 1) as usize * x.stride as usize)
-        });
-        let mut sums = [[T::Sum::ZERO; COLUMNS]; ROWS];
+        let of_x: [Global<T>; ROWS] = {
+            let from = x.data.offset(number as usize * x.stride as usize);
+            array::from_fn(|i| from.offset(below[i].min(last) as usize * x.stride as usize))
+        };
+        let mut sums = [[T::Sum::ZERO; 2]; ROWS];
         let mut k = 0;
         while k < x.cols {
-            // SAFETY: the rows are rows of X, and `k` a column. The tile of W has `columns` columns.
+            // SAFETY: X has the rows and column `k`. The tile of W has the row and the columns.
             unsafe {
                 let elements: [T::Sum; ROWS] = array::from_fn(|i| of_x[i].load(k as usize).widen());
-                unroll!(j in 0..4 {
-                    if (j as u32) < each {
-                        let column = of_thread[j].min(columns - 1);
-                        let weight = weights.load((k * columns + column) as usize);
-                        unroll!(i in 0..4 {
-                            sums[i][j] = elements[i].mul_add(weight, sums[i][j]);
-                        });
-                    }
+                let factors = of_weights.map(|column| column.load((k * columns) as usize));
+                unroll!(i in 0..4 {
+                    sums[i][0] = elements[i].mul_add(factors[0], sums[i][0]);
+                    sums[i][1] = elements[i].mul_add(factors[1], sums[i][1]);
                 });
             }
             k += 1;
         }
+        finish(&mut sums, bias, &epilogue);
+        let to = (y.data).offset(number as usize * y.stride as usize + first_column as usize);
         unroll!(i in 0..4 {
-            if rows[i] < u64::from(x.rows) {
-                let of_y = y.data.offset(rows[i] as usize * y.stride as usize);
-                unroll!(j in 0..4 {
-                    if (j as u32) < each && of_thread[j] < columns {
-                        let column = (first_column + of_thread[j]) as usize;
-                        // SAFETY: row and column are of Y, and no other thread has both.
-                        unsafe { of_y.store(column, epilogue.apply(sums[i][j], column)) };
-                    }
-                });
+            if below[i] <= last {
+                let of_row = to.offset(below[i] as usize * y.stride as usize);
+                // SAFETY: row and columns are of Y, and no other thread has them. The pair starts at an even element.
+                unsafe { pair.store(of_row, sums[i]) };
             }
         });
         first += step * u64::from(thread::grid_dim_y());
+    }
+}
+
+/// The two columns of a tile that a thread has.
+#[derive(Clone, Copy)]
+struct Pair {
+    /// Whether the tile has them.
+    exists: [bool; 2],
+    /// The columns in the tile; a column that the tile has, in place of one that it has not.
+    place: [u32; 2],
+    first_column: u32,
+}
+
+impl Pair {
+    /// The columns `left` and `left + 1` of a tile of `columns` columns, at least one; `left` may be -1.
+    #[inline(always)]
+    fn new(left: u32, (first_column, columns): (u32, u32)) -> Self {
+        let both = [left, left.wrapping_add(1)];
+        Self {
+            exists: both.map(|column| column < columns),
+            place: both.map(|column| if column < columns { column } else { 0 }),
+            first_column,
+        }
+    }
+
+    /// The bias of both columns; zeros if there is none.
+    ///
+    /// # Safety
+    ///
+    /// The bias, if there is one, has the columns of the tile.
+    #[inline(always)]
+    unsafe fn bias<T: Operand>(self, epilogue: &BiasRelu<T>) -> [T::Sum; 2] {
+        if epilogue.has_bias == 0 {
+            return [T::Sum::ZERO; 2];
+        }
+        // SAFETY: the tile has the column.
+        (self.place).map(|column| unsafe {
+            let column = self.first_column + column;
+            epilogue.bias.load(column as usize).widen()
+        })
+    }
+
+    /// Stores the sums of the columns that exist.
+    ///
+    /// # Safety
+    ///
+    /// Y has the columns of the tile from `of_row` on, and no other thread writes these two. The left one is at a
+    /// multiple of two elements.
+    #[inline(always)]
+    unsafe fn store<T: Operand>(self, of_row: GlobalMut<T>, sums: [T::Sum; 2]) {
+        let [left, right] = self.place.map(|column| column as usize);
+        // SAFETY: what is stored exists, and two at once are aligned, by the contract.
+        unsafe {
+            match self.exists {
+                [true, true] => of_row.store_array(left, sums.map(T::narrow)),
+                [true, false] => of_row.store(left, T::narrow(sums[0])),
+                [false, true] => of_row.store(right, T::narrow(sums[1])),
+                [false, false] => {}
+            }
+        }
+    }
+}
+
+/// Adds the bias, and applies ReLU.
+#[inline(always)]
+fn finish<T: Operand>(sums: &mut [[T::Sum; 2]; ROWS], bias: [T::Sum; 2], epilogue: &BiasRelu<T>) {
+    if epilogue.has_bias != 0 {
+        unroll!(i in 0..4 {
+            unroll!(j in 0..2 {
+                sums[i][j] += bias[j];
+            });
+        });
+    }
+    if epilogue.relu != 0 {
+        unroll!(i in 0..4 {
+            unroll!(j in 0..2 {
+                if sums[i][j] < T::Sum::ZERO {
+                    sums[i][j] = T::Sum::ZERO;
+                }
+            });
+        });
+    }
+}
+
+/// Copies the tile of W to shared memory, row after row without gaps.
+///
+/// # Safety
+///
+/// W has the columns, and `to` room for them. All threads call it.
+#[inline(always)]
+unsafe fn copy_weights<T: Operand>(
+    w: &Dense<T>,
+    (first_column, columns): (u32, u32),
+    to: Shared<T::Sum>,
+) {
+    let mut column = thread::thread_idx_x();
+    while column < columns {
+        let from = w.data.offset((first_column + column) as usize);
+        let mut k = 0;
+        while k < w.rows {
+            // Four loads are in flight.
+            let loaded: [T; 4] = array::from_fn(|part| {
+                let k = (k + part as u32).min(w.rows - 1);
+                // SAFETY: W has the row and the column.
+                unsafe { from.load(k as usize * w.cols as usize) }
+            });
+            unroll!(part in 0..4 {
+                let k = k + part as u32;
+                if k < w.rows {
+                    // SAFETY: the tile has the row and the column, and no other thread has both.
+                    unsafe { to.store((k * columns + column) as usize, loaded[part].widen()) };
+                }
+            });
+            k += 4;
+        }
+        column += thread::block_dim_x();
     }
 }

@@ -63,6 +63,8 @@ warp_tiles! {
     Columns16 = TileShape::new(1, 2, 128, 4, 2);
     /// Up to 16 columns, and rows of X of up to 64 bytes: a chunk of 128 would be half empty.
     Columns16ShortRows = TileShape::new(1, 2, 64, 4, 3);
+    /// Up to 32 columns.
+    Columns32 = TileShape::new(1, 4, 128, 4, 2);
     /// Up to 48 columns.
     Columns48 = TileShape::new(1, 6, 128, 4, 2);
     /// Up to 48 columns of 16-bit elements, which want a third block on each multiprocessor.
