@@ -55,10 +55,10 @@ fn most_shallow(element: &str, (depth, cols): (usize, usize)) -> usize {
     let is_odd = !depth.is_multiple_of(2);
     match element {
         "f32" => 15,
-        // Several tiles on tensor cores write parts of a row of Y at different times.
+        // `shallow` writes whole rows of Y. Tiles on tensor cores write parts of them, at different times.
         "f64" if cols >= WIDE => 6,
-        // With few bytes in a row of X and Y, the instructions for a tile of 16 rows on tensor cores take longer than
-        // memory does.
+        // Up to three columns in any case, and up to eleven of X and W together: then the instructions for a tile of 16
+        // rows on tensor cores take longer than memory does.
         "f64" => 11_usize.saturating_sub(cols).max(3),
         _ if cols > TILE => 13,
         _ if cols <= NARROW / 2 => 16,
@@ -171,6 +171,30 @@ pub(super) fn check_kernel<T: GemmElement>(
         return refused("on f32 it computes in tf32, which the options do not allow".to_owned());
     }
     Ok(())
+}
+
+/// Checks that a block of the kernel finds room for its shared memory.
+pub(super) fn check_shared_memory<T: GemmElement>(
+    kernel: GemmKernel,
+    problem: GemmProblem,
+) -> Result<(), GemmError> {
+    // W may have no columns, but a problem has at least one.
+    let problem = GemmProblem {
+        cols: problem.cols.max(1),
+        ..problem
+    };
+    let planned = kernel.plan::<T>(problem);
+    let wanted = planned.map_or(0, |plan| plan.config.shared_bytes);
+    if wanted <= problem.shared_bytes {
+        return Ok(());
+    }
+    Err(GemmError::Kernel {
+        kernel: kernel.name(),
+        reason: format!(
+            "with a {} x {} matrix a block takes {wanted} bytes of shared memory, and the device has {}",
+            problem.depth, problem.cols, problem.shared_bytes
+        ),
+    })
 }
 
 /// Checks that the kernel has the instance that the problem asks for, and that this one can compute the product.

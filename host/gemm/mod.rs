@@ -26,7 +26,7 @@ mod options;
 pub use error::GemmError;
 pub use options::{GemmOptions, GemmTuning};
 
-use self::kernel_choice::{check_instance, check_kernel, default_kernel};
+use self::kernel_choice::{check_instance, check_kernel, check_shared_memory, default_kernel};
 use crate::dense::{DenseOperand, DenseOperandMut};
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, buffer_len, check_len, elements, extent, upload_dense};
@@ -65,8 +65,8 @@ impl<T: GemmElement> Gemm<T> {
     /// # Errors
     ///
     /// - W has 2^32 rows or columns or more, or the bias has not one element for each column.
-    /// - The kernel of the options has no instance for `T` or for the number of rows of W, needs another device, or
-    ///   rounds f32 to tf32 although the options do not allow it.
+    /// - The kernel of the options has no instance for `T` or for the number of rows of W, needs another device or more
+    ///   shared memory, or rounds f32 to tf32 although the options do not allow it.
     /// - The device has too little memory, or the driver fails.
     pub fn plan(
         device: &Device,
@@ -86,6 +86,7 @@ impl<T: GemmElement> Gemm<T> {
         check_kernel::<T>(kernel, depth, device, options)?;
         let problem = problem(device, 1, (depth, cols), options.tuning.instance);
         check_instance::<T>(kernel, problem)?;
+        check_shared_memory::<T>(kernel, problem)?;
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
         Ok(Self {
             weights: device.upload(&kernel.pack(w.iter().copied().collect(), problem))?,

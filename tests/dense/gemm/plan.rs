@@ -1,7 +1,7 @@
 //! What a plan chooses, and what it refuses.
 
 use ndarray::{Array1, Array2, s};
-use warprow::device::Device;
+use warprow::device::{Device, DeviceProfile, EmulatorOptions};
 use warprow::gemm::GemmError;
 use warprow::operand::OperandError;
 use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, f16, generate};
@@ -179,34 +179,63 @@ fn a_product_in_f64_takes_the_tiles_with_fewer_surplus_columns_if_w_fits() {
 
 #[test]
 fn rows_of_x_that_are_copied_through_the_l1_cache_find_room_there() {
-    // Bytes of shared memory of a block at most, and what the CUDA system takes for each block.
-    let (most, system) = (227 << 10, 1 << 10);
-    let launch = |depth, cols| {
+    // Bytes that the CUDA system takes for each block.
+    const SYSTEM: u32 = 1 << 10;
+    // The number of blocks, and the bytes that each of them takes, on a GPU of one multiprocessor.
+    fn launch<T: GemmElement>(
+        kernel: GemmKernel,
+        shared_bytes: u32,
+        (depth, cols): (u32, u32),
+    ) -> (u32, u32) {
         let problem = GemmProblem {
             rows: 10_000_000,
             depth,
             cols,
             multiprocessors: 1,
-            shared_bytes: most,
+            shared_bytes,
             instance: None,
         };
-        let planned = GemmKernel::Sm90Fragments.plan::<f64>(problem).unwrap();
-        let config = planned.config;
-        (config.grid.y, config.shared_bytes + system)
-    };
-    for depth in [17, 33, 101, 295, 451] {
-        for cols in [9, 25, 45, 64, 200] {
-            let what = format!("{depth} to {cols} columns");
-            // Rows of an odd number of f64 are not aligned to 16 bytes.
-            let (blocks, bytes) = launch(depth, cols);
-            assert!(blocks * bytes <= most + system - (32 << 10), "{what}");
-            let one_more = (blocks + 1) * bytes;
-            assert!(
-                one_more > most + system,
-                "{what}: the driver would keep room"
-            );
+        let config = kernel.plan::<T>(problem).unwrap().config;
+        assert!(config.shared_bytes <= shared_bytes, "{problem:?}");
+        (config.grid.y, config.shared_bytes + SYSTEM)
+    }
+    fn leaves_room<T: GemmElement>(kernel: GemmKernel, depths: &[u32]) {
+        for most in [99_u32 << 10, 163 << 10, 227 << 10] {
+            let for_l1 = (most / 6).min(32 << 10);
+            for &depth in depths {
+                for cols in [9, 25, 45, 64, 128, 200] {
+                    let what = format!("{kernel:?}, {depth} to {cols} columns, {most} bytes");
+                    let (blocks, bytes) = launch::<T>(kernel, most, (depth, cols));
+                    assert!(blocks * bytes <= most + SYSTEM - for_l1, "{what}");
+                    assert!((blocks + 1) * bytes > most + SYSTEM, "{what}: one more");
+                }
+            }
         }
     }
+    // Rows that are not aligned to 16 bytes.
+    leaves_room::<f64>(GemmKernel::Sm90Fragments, &[17, 33, 101, 295, 451]);
+    leaves_room::<f64>(GemmKernel::WarpFragments, &[17, 101, 451]);
+    leaves_room::<f16>(GemmKernel::WarpFragments, &[18, 102, 148, 450]);
+    // Aligned rows leave what they do not need.
+    let (blocks, bytes) = launch::<f64>(GemmKernel::Sm90Fragments, 227 << 10, (16, 9));
+    assert!(
+        (blocks + 1) * bytes < 228 << 10,
+        "{blocks} of {bytes} bytes"
+    );
+}
+
+#[test]
+fn a_kernel_whose_blocks_want_too_much_shared_memory_is_refused() {
+    let device = Device::emulator_of(&DeviceProfile::rtx_4090(), EmulatorOptions::default());
+    let plan = |depth| {
+        let w = generate::dense::<f64>(depth, 510, 1).unwrap();
+        let tuning = GemmTuning::new().kernel(GemmKernel::Shallow);
+        Gemm::plan(&device, w.view(), None, GemmOptions::new().tuning(tuning))
+    };
+    assert!(plan(16).is_ok());
+    let error = plan(32).unwrap_err().to_string();
+    assert!(error.contains("takes 130560 bytes"), "{error}");
+    assert!(error.contains("has 101376"), "{error}");
 }
 
 #[test]

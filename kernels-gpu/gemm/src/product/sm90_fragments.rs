@@ -56,11 +56,12 @@ impl Multiplies<f64> for Sm90Fragments {
     }
 }
 
-/// The instance for a product. With up to 64 columns it is one tile, of the narrowest kind that has them; it streams W
-/// if that does not fit. From 65 columns on it is the tile of 48, 64 or 128 columns that has the fewest surplus columns,
-/// or the widest of these, with three exceptions. If X has few columns, memory takes longer than the surplus products:
-/// one tile of 128 reads X once, and wider tiles may have a tenth more columns than those of 48. If W does not fit,
-/// tiles have 48 columns. If W is deep, it is streamed in tiles of 64.
+/// The instance for a product. With up to 64 columns it is one tile, of the narrowest kind that has them; if W does not
+/// fit, a tile of 48 or 64 columns streams it. From 65 columns on it is the tile of 48, 64 or 128 columns that has the
+/// fewest surplus columns, and on a tie the widest, with three exceptions. If X has few columns, memory takes longer
+/// than the surplus products: one tile of 128 reads X once. Tiles of 64 may have a tenth more columns than those of 48
+/// if X has at most half as many columns as W, and tiles of 128 if X has at most an eighth. If W does not fit, tiles
+/// have 48 columns. If W is deep, it is streamed in tiles of 64.
 #[cfg(not(target_arch = "nvptx64"))]
 fn chosen(problem: GemmProblem) -> Chosen<f64> {
     fn of<S: WarpTile>() -> Candidate<f64> {
@@ -71,7 +72,7 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
     let has_long_rows = u64::from(problem.depth) * size_of::<f64>() as u64 >= LONG_ROW_BYTES;
     let has_few_columns = problem.depth <= problem.cols / 2;
     let has_very_few_columns = problem.depth <= problem.cols / 8;
-    // Ten times the columns that wider tiles than those of 48 may have.
+    // Ten times the columns that tiles of 64 or 128 may have in all.
     let most = padded(problem.cols, 48) * if has_few_columns { 11 } else { 10 };
     let resident = match problem.cols {
         ..=16 if has_long_rows => vec![of::<Columns16>().with_warps(4)],
@@ -138,12 +139,16 @@ impl<S: WarpTile> TileProducts<f64, S> for Sm90Products {
         let tile = S::SHAPE.tile(size_of::<f64>());
         // With 64 columns a lane takes more than 128 registers: a block of 12 warps fits on a multiprocessor, and no
         // second block of 8.
-        let is_alone = S::SHAPE.column_fragments == 8;
+        let fills_registers = S::SHAPE.column_fragments == 8;
         TileLayout {
             prefetch: if S::SHAPE.compact { 128 } else { 256 },
-            blocks: if is_alone { 1 } else { tile.blocks },
-            warps: if is_alone { 12 } else { tile.warps },
-            warps_alone: if is_alone { 12 } else { tile.warps_alone },
+            blocks: if fills_registers { 1 } else { tile.blocks },
+            warps: if fills_registers { 12 } else { tile.warps },
+            warps_alone: if fills_registers {
+                12
+            } else {
+                tile.warps_alone
+            },
             ..tile
         }
     };

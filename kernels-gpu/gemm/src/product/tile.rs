@@ -33,9 +33,12 @@ use std::iter;
 #[cfg(not(target_arch = "nvptx64"))]
 const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 
-/// Shared memory that is left to the L1 cache if X is copied through it, in bytes.
+/// How much of a multiprocessor's shared memory of so many bytes is left to the L1 cache if X is copied through it: 32
+/// KiB, or a sixth, which is less on GPUs with less shared memory.
 #[cfg(not(target_arch = "nvptx64"))]
-const L1_BYTES: u32 = 32 << 10;
+fn bytes_for_l1(shared_bytes: u32) -> u32 {
+    (shared_bytes / 6).min(32 << 10)
+}
 
 /// The sizes and the memory layout of a warp's tile, for one kernel and element type.
 #[derive(Clone, Copy, Debug)]
@@ -246,10 +249,12 @@ impl TileLayout {
     #[cfg(not(target_arch = "nvptx64"))]
     pub fn launch(self, problem: GemmProblem, size: u32) -> Option<LaunchConfig> {
         let row_bytes = u64::from(problem.depth) * u64::from(size);
-        // Pieces of less than 16 bytes are copied through the L1 cache. Neighbouring chunks of a row have sectors in
-        // common, which have to stay there from one chunk to the next.
+        // Pieces of less than 16 bytes are copied through the L1 cache. Neighbouring chunks of a row and neighbouring
+        // rows have sectors in common, which have to stay there until the next piece is copied. X is assumed to have no
+        // gaps; with gaps, rows may be copied in smaller pieces than this says, which is slower.
         let through_l1 = !self.unaligned && !row_bytes.is_multiple_of(16);
-        let all = (problem.shared_bytes).saturating_sub(if through_l1 { L1_BYTES } else { 0 });
+        let all = problem.shared_bytes;
+        let all = all - if through_l1 { bytes_for_l1(all) } else { 0 };
         let per_warp = u64::from(self.warp_bytes(problem.cols, size));
         let resident = self.tile_bytes(row_bytes, problem.cols);
         let (weights, most) = if self.streamed {
@@ -273,16 +278,16 @@ impl TileLayout {
         let warps = warps.max(self.warps_together);
         let bytes = (weights + u64::from(warps) * per_warp) as u32;
         let system = SHARED_BYTES_OF_SYSTEM;
-        let resident = ((all + system) / (bytes + system)).clamp(1, self.blocks);
+        let fitting = ((all + system) / (bytes + system)).clamp(1, self.blocks);
         let bytes = if through_l1 {
-            // So many that one block more does not fit: the driver would keep shared memory free for it, which the L1
-            // cache then lacks.
-            bytes.max((problem.shared_bytes + system) / (resident + 1))
+            // The block asks for so much that one more does not fit. Otherwise the driver seems to keep shared memory
+            // for it, which the L1 cache then lacks (docs/notes/gemm.md).
+            bytes.max((problem.shared_bytes + system) / (fitting + 1))
         } else {
             bytes
         };
         let blocks = (problem.multiprocessors.max(1))
-            .saturating_mul(resident)
+            .saturating_mul(fitting)
             .min(
                 (problem.rows)
                     .div_ceil(self.rows_together())

@@ -1,15 +1,17 @@
 //! The product of `shallow` in f64: a thread reads its rows of X from memory and writes its elements of Y there.
 //!
 //! Tiles in f64 take twice the shared memory, so fewer blocks are resident. With tiles of X and Y in shared memory,
-//! products in f64 with up to 8 columns of X were 0.50 to 1.08 times as fast as with this file (docs/notes/gemm.md).
+//! products in f64 with up to 8 columns of X were 0.50 to 1.08 times as fast as with the first version of this file
+//! (docs/notes/gemm.md).
 //!
-//! A thread writes two neighbouring elements at once, which start at a multiple of 16 bytes. In rows that start at an
-//! odd element of Y, its two columns are one further to the left. It has rows of one kind alone.
+//! A thread writes two neighbouring columns at once, which start at a multiple of 16 bytes. In a row whose part of the
+//! tile starts at an odd element of Y, its columns are one further to the left. All rows of a thread start at an even
+//! element, or all at an odd one.
 //!
 //! ```text
-//! thread           0     1     2
-//! even start       0 1 | 2 3 | 4 5
-//! odd start        - 0 | 1 2 | 3 4 |       nothing is before column 0
+//! 5 columns        thread 0   thread 1   thread 2
+//! even start       0 1        2 3        4 -
+//! odd start        - 0        1 2        3 4
 //! ```
 
 use super::BLOCK;
@@ -23,20 +25,19 @@ use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut, Operand, SumOf};
 
-/// Maximum number of columns of a tile. A row then has a thread for each pair of columns, wherever it starts, and a
-/// block two rows.
+/// Maximum number of columns of a tile. A row of such a tile has `BLOCK` threads, and a block has two rows.
 const MOST_COLUMNS: u32 = 2 * BLOCK - 2;
 
 /// Rows that a thread multiplies at once.
 const ROWS: usize = 4;
 
-/// Maximum number of threads for each multiprocessor. The blocks take rows in turn.
+/// Maximum number of threads for each multiprocessor and tile of columns. The blocks take rows in turn.
 #[cfg(not(target_arch = "nvptx64"))]
 const THREADS_PER_MULTIPROCESSOR: u32 = 1024;
 
 /// The threads of a row in a tile of so many columns, one for each pair of them; and the rows that a block multiplies
-/// side by side. These are an even number: blocks write whole pairs of rows, since the end of a row and the start of the
-/// next one may be in the same sector of memory.
+/// side by side. These are an even number, so that a thread's pairs are aligned in all of its rows. Also, the end of a
+/// row and the start of the next one may be in the same sector of memory, and then one block writes both.
 #[inline(always)]
 const fn shape(columns: u32) -> (u32, u32) {
     let across = columns / 2 + 1;
@@ -84,8 +85,8 @@ pub(super) unsafe fn multiply<T: Operand>(
     let tile = tile(w.cols);
     let first_column = thread::block_idx_x() * tile;
     let columns = (w.cols - first_column.min(w.cols)).min(tile);
-    // SAFETY: the columns are columns of W. The launch has shared memory for the tile; the barrier comes before it is
-    // read.
+    // SAFETY: the columns are columns of W. The launch has shared memory for the tile; the barrier comes before the
+    // tile is read.
     unsafe { copy_weights(&w, (first_column, columns), weights) };
     thread::sync_threads();
     let (across, rows_of_block) = shape(tile);
@@ -96,7 +97,7 @@ pub(super) unsafe fn multiply<T: Operand>(
     }
     let step = u64::from(rows_of_block) * ROWS as u64;
     let mut first = u64::from(thread::block_idx_y()) * step + u64::from(row);
-    // The thread's rows are an even number of rows apart, so all of them start alike.
+    // The thread's rows are an even number of rows apart, so all of them start odd, or all of them even.
     let starts_odd = (first as u32)
         .wrapping_mul(y.stride)
         .wrapping_add(first_column)
@@ -151,7 +152,7 @@ pub(super) unsafe fn multiply<T: Operand>(
 struct Pair {
     /// Whether the tile has them.
     exists: [bool; 2],
-    /// The columns in the tile; a column that the tile has, in place of one that it has not.
+    /// The columns in the tile; column 0 in place of one that does not exist, so that loads stay in the tile.
     place: [u32; 2],
     first_column: u32,
 }
