@@ -173,8 +173,9 @@ pub(super) fn check_kernel<T: GemmElement>(
     Ok(())
 }
 
-/// Checks that a block of the kernel finds room for its shared memory.
-pub(super) fn check_shared_memory<T: GemmElement>(
+/// Checks that the kernel has the instance that the problem asks for, that this one can compute the product, and that
+/// the device has the shared memory that a block takes.
+pub(super) fn check_launch<T: GemmElement>(
     kernel: GemmKernel,
     problem: GemmProblem,
 ) -> Result<(), GemmError> {
@@ -182,44 +183,30 @@ pub(super) fn check_shared_memory<T: GemmElement>(
     let problem = GemmProblem {
         cols: problem.cols.max(1),
         ..problem
+    };
+    let refused = |reason: String| {
+        Err(GemmError::Kernel {
+            kernel: kernel.name(),
+            reason,
+        })
     };
     let planned = kernel.plan::<T>(problem);
-    let wanted = planned.map_or(0, |plan| plan.config.shared_bytes);
-    if wanted <= problem.shared_bytes {
-        return Ok(());
+    if let Some(wanted) = problem.instance
+        && planned.is_none_or(|plan| plan.kernel.name() != wanted)
+    {
+        return refused(format!(
+            "instance `{wanted}` is not one of its own, or cannot multiply by a {} x {} matrix in {}",
+            problem.depth,
+            problem.cols,
+            T::NAME
+        ));
     }
-    Err(GemmError::Kernel {
-        kernel: kernel.name(),
-        reason: format!(
-            "with a {} x {} matrix a block takes {wanted} bytes of shared memory, and the device has {}",
+    let bytes = planned.map_or(0, |plan| plan.config.shared_bytes);
+    if bytes > problem.shared_bytes {
+        return refused(format!(
+            "with a {} x {} matrix a block takes {bytes} bytes of shared memory, and the device has {}",
             problem.depth, problem.cols, problem.shared_bytes
-        ),
-    })
-}
-
-/// Checks that the kernel has the instance that the problem asks for, and that this one can compute the product.
-pub(super) fn check_instance<T: GemmElement>(
-    kernel: GemmKernel,
-    problem: GemmProblem,
-) -> Result<(), GemmError> {
-    let Some(wanted) = problem.instance else {
-        return Ok(());
-    };
-    // W may have no columns, but a problem has at least one.
-    let problem = GemmProblem {
-        cols: problem.cols.max(1),
-        ..problem
-    };
-    match kernel.plan::<T>(problem) {
-        Some(plan) if plan.kernel.name() == wanted => Ok(()),
-        _ => Err(GemmError::Kernel {
-            kernel: kernel.name(),
-            reason: format!(
-                "instance `{wanted}` is not one of its own, or cannot multiply by a {} x {} matrix in {}",
-                problem.depth,
-                problem.cols,
-                T::NAME
-            ),
-        }),
+        ));
     }
+    Ok(())
 }

@@ -26,7 +26,7 @@ mod options;
 pub use error::GemmError;
 pub use options::{GemmOptions, GemmTuning};
 
-use self::kernel_choice::{check_instance, check_kernel, check_shared_memory, default_kernel};
+use self::kernel_choice::{check_kernel, check_launch, default_kernel};
 use crate::dense::{DenseOperand, DenseOperandMut};
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::{OperandError, buffer_len, check_len, elements, extent, upload_dense};
@@ -85,8 +85,7 @@ impl<T: GemmElement> Gemm<T> {
             .unwrap_or_else(|| default_kernel(device, w, options.tf32));
         check_kernel::<T>(kernel, depth, device, options)?;
         let problem = problem(device, 1, (depth, cols), options.tuning.instance);
-        check_instance::<T>(kernel, problem)?;
-        check_shared_memory::<T>(kernel, problem)?;
+        check_launch::<T>(kernel, problem)?;
         let bias = bias.map(|bias| device.upload(&bias.to_vec()));
         Ok(Self {
             weights: device.upload(&kernel.pack(w.iter().copied().collect(), problem))?,
