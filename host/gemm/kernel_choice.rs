@@ -63,6 +63,8 @@ fn most_shallow(element: &str, (depth, cols): (usize, usize)) -> usize {
         _ if cols > TILE => 13,
         _ if cols <= NARROW / 2 => 16,
         _ if is_odd && cols <= NARROW => 15,
+        // A tile of 128 columns would be at least half empty. It is still faster if rows of Y are aligned.
+        _ if is_odd && matches!(cols, 49..WIDE) && !cols.is_multiple_of(8) => 13,
         _ => 8,
     }
 }

@@ -4,6 +4,7 @@
 mod bounds;
 mod f32;
 mod instances;
+mod launch;
 mod plan;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};

@@ -5,7 +5,7 @@ use warprow::device::{Device, DeviceProfile, EmulatorOptions};
 use warprow::gemm::GemmError;
 use warprow::operand::OperandError;
 use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, f16, generate};
-use warprow_kernels::gemm::{GemmProblem, RowStride};
+use warprow_kernels::gemm::RowStride;
 
 #[test]
 fn a_plan_takes_parts_for_f32_only_where_they_suffice() {
@@ -130,6 +130,11 @@ fn a_product_of_few_columns_is_shallow() {
         (9, 8, 15),
         (16, 8, 15),
         (17, 8, 7),
+        (48, 8, 7),
+        (49, 8, 13),
+        (56, 8, 7),
+        (63, 8, 13),
+        (65, 8, 7),
         (128, 8, 7),
         (129, 12, 13),
     ] {
@@ -165,63 +170,24 @@ fn a_product_in_f64_takes_the_tiles_with_fewer_surplus_columns_if_w_fits() {
     assert_eq!(instance(36, 70), "Columns48");
     assert_eq!(instance(58, 470), "Columns128");
     assert_eq!(instance(59, 470), "Columns64");
-    for cols in [240, 470] {
-        assert_eq!(instance(cols / 2, cols), "Columns64", "{cols} columns");
-        assert_eq!(instance(cols / 2 + 1, cols), "Columns48", "{cols} columns");
-    }
-    // W has no room beside 128 columns, or hardly any beside 48.
-    assert_eq!(instance(300, 128), "Columns48");
-    assert_eq!(instance(400, 128), "Columns64Streamed");
-    assert_eq!(instance(600, 60), "Columns64Streamed");
-    assert_eq!(instance(400, 48), "Columns48");
-    assert_eq!(instance(1000, 40), "Columns48Streamed");
-}
-
-#[test]
-fn rows_of_x_that_are_copied_through_the_l1_cache_find_room_there() {
-    // Bytes that the CUDA system takes for each block.
-    const SYSTEM: u32 = 1 << 10;
-    // The number of blocks, and the bytes that each of them takes, on a GPU of one multiprocessor.
-    fn launch<T: GemmElement>(
-        kernel: GemmKernel,
-        shared_bytes: u32,
-        (depth, cols): (u32, u32),
-    ) -> (u32, u32) {
-        let problem = GemmProblem {
-            rows: 10_000_000,
-            depth,
-            cols,
-            multiprocessors: 1,
-            shared_bytes,
-            instance: None,
-        };
-        let config = kernel.plan::<T>(problem).unwrap().config;
-        assert!(config.shared_bytes <= shared_bytes, "{problem:?}");
-        (config.grid.y, config.shared_bytes + SYSTEM)
-    }
-    fn leaves_room<T: GemmElement>(kernel: GemmKernel, depths: &[u32]) {
-        for most in [99_u32 << 10, 163 << 10, 227 << 10] {
-            let for_l1 = (most / 6).min(32 << 10);
-            for &depth in depths {
-                for cols in [9, 25, 45, 64, 128, 200] {
-                    let what = format!("{kernel:?}, {depth} to {cols} columns, {most} bytes");
-                    let (blocks, bytes) = launch::<T>(kernel, most, (depth, cols));
-                    assert!(blocks * bytes <= most + SYSTEM - for_l1, "{what}");
-                    assert!((blocks + 1) * bytes > most + SYSTEM, "{what}: one more");
-                }
-            }
-        }
-    }
-    // Rows that are not aligned to 16 bytes.
-    leaves_room::<f64>(GemmKernel::Sm90Fragments, &[17, 33, 101, 295, 451]);
-    leaves_room::<f64>(GemmKernel::WarpFragments, &[17, 101, 451]);
-    leaves_room::<f16>(GemmKernel::WarpFragments, &[18, 102, 148, 450]);
-    // Aligned rows leave what they do not need.
-    let (blocks, bytes) = launch::<f64>(GemmKernel::Sm90Fragments, 227 << 10, (16, 9));
-    assert!(
-        (blocks + 1) * bytes < 228 << 10,
-        "{blocks} of {bytes} bytes"
-    );
+    // A fifteenth more columns in tiles of 64 are as fast, a ninth more are not.
+    assert_eq!(instance(121, 240), "Columns64");
+    assert_eq!(instance(145, 288), "Columns48");
+    // Tiles whose W leaves no room for eight warps are not taken.
+    assert_eq!(instance(160, 128), "Columns128");
+    assert_eq!(instance(161, 128), "Columns64");
+    assert_eq!(instance(320, 128), "Columns64");
+    assert_eq!(instance(321, 128), "Columns32");
+    assert_eq!(instance(432, 96), "Columns48");
+    assert_eq!(instance(448, 96), "Columns32");
+    assert_eq!(instance(1000, 96), "Columns48Streamed");
+    assert_eq!(instance(1000, 60), "Columns64Streamed");
+    assert_eq!(instance(432, 48), "Columns48");
+    assert_eq!(instance(448, 48), "Columns48Compact");
+    assert_eq!(instance(448, 40), "Columns48Streamed");
+    // Tiles of 32 columns have fewer surplus columns, but only a deep product is bound by multiplications.
+    assert_eq!(instance(255, 150), "Columns64");
+    assert_eq!(instance(256, 150), "Columns32");
 }
 
 #[test]

@@ -32,10 +32,22 @@ pub struct Sm90Fragments;
 #[cfg(not(target_arch = "nvptx64"))]
 const LONG_ROW_BYTES: u64 = 1024;
 
-/// Minimum number of columns of X for which a W of 65 columns or more is streamed, in tiles of 64. Tiles of 48 whose W
-/// stays in shared memory leave no room there for a second block.
+/// Minimum number of warps in a block with a resident W of 48 columns or more. With fewer, it is faster to take narrower
+/// tiles or to stream W.
+const LEAST_WARPS: u32 = 8;
+
+/// Minimum number of columns of X for tiles of 32 columns instead of wider ones.
 #[cfg(not(target_arch = "nvptx64"))]
-const DEEP: u32 = 400;
+const DEEP: u32 = 256;
+
+/// Relative times of a tile's column where the multiplications take longest, measured on an H200 with 256 to 512
+/// columns of X (docs/notes/gemm.md).
+#[cfg(not(target_arch = "nvptx64"))]
+const TIME_OF_32: u64 = 247;
+#[cfg(not(target_arch = "nvptx64"))]
+const TIME_OF_48: u64 = 230;
+#[cfg(not(target_arch = "nvptx64"))]
+const TIME_OF_64: u64 = 214;
 
 impl Rung for Sm90Fragments {
     const SUMMARY: &'static str = "as warp_fragments, f64, by the wider multiplication of sm_90";
@@ -56,40 +68,46 @@ impl Multiplies<f64> for Sm90Fragments {
     }
 }
 
-/// The instance for a product. With up to 64 columns it is one tile, of the narrowest kind that has them; if W does not
-/// fit, a tile of 48 or 64 columns streams it. From 65 columns on it is the tile of 48, 64 or 128 columns that has the
-/// fewest surplus columns, and on a tie the widest, with three exceptions. If X has few columns, memory takes longer
-/// than the surplus products: one tile of 128 reads X once. Tiles of 64 may have a tenth more columns than those of 48
-/// if X has at most half as many columns as W, and tiles of 128 if X has at most an eighth. If W does not fit, tiles
-/// have 48 columns. If W is deep, it is streamed in tiles of 64.
+/// The instance for a product. With up to 48 columns it is one tile, of the narrowest kind that has them. From 49
+/// columns on it is the tile of 32, 48 or 64 columns that takes the least time with its surplus columns, of those whose W
+/// fits; if none does, a tile of 48 or 64 columns streams it. If X has few columns, memory takes longer than the surplus
+/// products: one tile of 128 reads X once. Tiles of 128 may have a tenth more columns than those of 48 if X has at most
+/// an eighth of W's columns.
 #[cfg(not(target_arch = "nvptx64"))]
 fn chosen(problem: GemmProblem) -> Chosen<f64> {
     fn of<S: WarpTile>() -> Candidate<f64> {
         Candidate::new::<Sm90Products, S>(sm90_fragments::<S>)
     }
-    let padded = |cols: u32, tile: u64| u64::from(cols).next_multiple_of(tile);
+    let (depth, cols) = (problem.depth, problem.cols);
+    let padded = |tile: u64| u64::from(cols).next_multiple_of(tile);
     // Long rows are read faster if fewer of them are in flight.
-    let has_long_rows = u64::from(problem.depth) * size_of::<f64>() as u64 >= LONG_ROW_BYTES;
-    let has_few_columns = problem.depth <= problem.cols / 2;
-    let has_very_few_columns = problem.depth <= problem.cols / 8;
-    // Ten times the columns that tiles of 64 or 128 may have in all.
-    let most = padded(problem.cols, 48) * if has_few_columns { 11 } else { 10 };
-    let resident = match problem.cols {
+    let has_long_rows = u64::from(depth) * size_of::<f64>() as u64 >= LONG_ROW_BYTES;
+    let wide_is_exact = padded(128) <= padded(64).min(padded(48));
+    let wide_is_close = depth <= cols / 8 && 10 * padded(128) <= 11 * padded(48);
+    let fits_wide = match cols {
+        ..=64 => false,
+        65..=96 => depth <= cols / 2,
+        _ => wide_is_exact || wide_is_close,
+    };
+    let resident = match cols {
         ..=16 if has_long_rows => vec![of::<Columns16>().with_warps(4)],
         ..=16 => vec![of::<Columns16>()],
         17..=32 => vec![of::<Columns32>()],
+        33..=40 => vec![of::<Columns48>()],
         41..=48 => vec![of::<Columns48>(), of::<Columns48Compact>()],
-        49..=64 => vec![of::<Columns64>()],
-        65.. if problem.depth >= DEEP => vec![],
-        65..=96 if has_few_columns => vec![of::<Columns128>()],
-        cols if padded(cols, 128) <= padded(cols, 64).min(padded(cols, 48)) => {
-            vec![of::<Columns128>(), of::<Columns48>()]
+        _ => {
+            let mut narrower = vec![
+                (TIME_OF_64 * padded(64), of::<Columns64>()),
+                (TIME_OF_48 * padded(48), of::<Columns48>()),
+            ];
+            if depth >= DEEP {
+                narrower.push((TIME_OF_32 * padded(32), of::<Columns32>()));
+            }
+            narrower.sort_by_key(|&(time, _)| time);
+            let wide = fits_wide.then(of::<Columns128>);
+            let narrower = narrower.into_iter().map(|(_, candidate)| candidate);
+            wide.into_iter().chain(narrower).collect()
         }
-        cols if has_very_few_columns && 10 * padded(cols, 128) <= most => {
-            vec![of::<Columns128>(), of::<Columns48>()]
-        }
-        cols if 10 * padded(cols, 64) <= most => vec![of::<Columns64>(), of::<Columns48>()],
-        _ => vec![of::<Columns48>()],
     };
     let all = [
         of::<Columns16>(),
@@ -101,8 +119,8 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
         of::<Columns64Streamed>(),
         of::<Columns128>(),
     ];
-    let streamed = match problem.cols {
-        ..=48 => of::<Columns48Streamed>(),
+    let streamed = match cols {
+        ..=48 | 65..=96 => of::<Columns48Streamed>(),
         _ => of::<Columns64Streamed>(),
     };
     choose(problem, resident, streamed, all)
@@ -142,6 +160,11 @@ impl<S: WarpTile> TileProducts<f64, S> for Sm90Products {
         let fills_registers = S::SHAPE.column_fragments == 8;
         TileLayout {
             prefetch: if S::SHAPE.compact { 128 } else { 256 },
+            least_warps: if S::SHAPE.column_fragments >= 6 {
+                LEAST_WARPS
+            } else {
+                tile.least_warps
+            },
             blocks: if fills_registers { 1 } else { tile.blocks },
             warps: if fills_registers { 12 } else { tile.warps },
             warps_alone: if fills_registers {

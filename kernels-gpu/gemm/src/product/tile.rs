@@ -14,6 +14,8 @@
 //! row 3      5  4  7  6  1  0  3  2
 //! ```
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod blocks;
 pub(crate) mod gather;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod plan;
@@ -39,6 +41,10 @@ const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 fn bytes_for_l1(shared_bytes: u32) -> u32 {
     (shared_bytes / 6).min(32 << 10)
 }
+
+/// Schedulers of a multiprocessor, each with warps of its own.
+#[cfg(not(target_arch = "nvptx64"))]
+const SCHEDULERS: u32 = 4;
 
 /// The sizes and the memory layout of a warp's tile, for one kernel and element type.
 #[derive(Clone, Copy, Debug)]
@@ -253,8 +259,12 @@ impl TileLayout {
         // rows have sectors in common, which have to stay there until the next piece is copied. X is assumed to have no
         // gaps; with gaps, rows may be copied in smaller pieces than this says, which is slower.
         let through_l1 = !self.unaligned && !row_bytes.is_multiple_of(16);
-        let all = problem.shared_bytes;
-        let all = all - if through_l1 { bytes_for_l1(all) } else { 0 };
+        let for_l1 = if through_l1 {
+            bytes_for_l1(problem.shared_bytes)
+        } else {
+            0
+        };
+        let all = problem.shared_bytes - for_l1;
         let per_warp = u64::from(self.warp_bytes(problem.cols, size));
         let resident = self.tile_bytes(row_bytes, problem.cols);
         let (weights, most) = if self.streamed {
@@ -276,6 +286,13 @@ impl TileLayout {
         // The casts are exact: `room.min(most)` is at most `most`, and `bytes` at most the shared memory of a block.
         let warps = room.min(most.into()) as u32 / self.warps_together * self.warps_together;
         let warps = warps.max(self.warps_together);
+        // Each of the four schedulers of a multiprocessor has equally many warps. All warps have equally many rows, so
+        // a block of 9 to 11 would take as long as one of 12.
+        let warps = if size == 8 && warps > SCHEDULERS * 2 {
+            warps / SCHEDULERS * SCHEDULERS
+        } else {
+            warps
+        };
         let bytes = (weights + u64::from(warps) * per_warp) as u32;
         let system = SHARED_BYTES_OF_SYSTEM;
         let fitting = ((all + system) / (bytes + system)).clamp(1, self.blocks);
@@ -286,15 +303,12 @@ impl TileLayout {
         } else {
             bytes
         };
-        let blocks = (problem.multiprocessors.max(1))
-            .saturating_mul(fitting)
-            .min(
-                (problem.rows)
-                    .div_ceil(self.rows_together())
-                    .div_ceil(warps / self.warps_together),
-            )
-            .min(MAX_GRID_Y);
         let across = problem.cols.div_ceil(self.cols);
+        let steps = (problem.rows)
+            .div_ceil(self.rows_together())
+            .div_ceil(warps / self.warps_together);
+        let at_once = (problem.multiprocessors.max(1)).saturating_mul(fitting);
+        let blocks = blocks::of_tile(steps, across, at_once).min(MAX_GRID_Y);
         let config = LaunchConfig::new((across, blocks), warps * WARP_SIZE);
         Some(config.shared_bytes(bytes))
     }
