@@ -192,14 +192,14 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The plan of a choice; `None` for a swept instance that cannot compute the product.
+    /// The plan of a choice; `None` for a kernel or instance that is asked for and cannot compute the product.
     fn plan<T: GemmElement>(
         &self,
         choice: &Choice,
         w: ArrayView2<'_, T>,
     ) -> anyhow::Result<Option<Gemm<T>>> {
         match Gemm::plan(&self.device, w, None, choice.options) {
-            Err(GemmError::Kernel { .. }) if choice.is_swept() => Ok(None),
+            Err(GemmError::Kernel { .. }) if !choice.is_own() => Ok(None),
             plan => Ok(Some(plan.map_err(Error::from)?)),
         }
     }

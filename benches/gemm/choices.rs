@@ -21,14 +21,14 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Whether it is one of a sweep, which asks for an instance.
-    pub fn is_swept(&self) -> bool {
-        self.options.tuning.instance.is_some()
+    /// Whether the plan chooses by itself. Kernels and instances that are asked for may refuse a product.
+    pub fn is_own(&self) -> bool {
+        self.name == OURS
     }
 }
 
-/// The plan's own product and those that the options ask for, for an X with `depth` columns. Those of a sweep may not
-/// suit the number of columns of W: their plans are refused.
+/// The plan's own product and those that the options ask for, for an X with `depth` columns. Some may not suit the
+/// number of columns of W: their plans are refused.
 pub fn choices<T: GemmElement>(options: &Options, device: &Device, depth: usize) -> Vec<Choice> {
     let own = Choice {
         name: OURS.to_owned(),

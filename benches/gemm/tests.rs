@@ -105,9 +105,10 @@ fn a_sweep_runs_each_instance_that_can_compute_the_product() {
     assert_eq!(names("gemm", "gemm_sm90_fragments_").len(), 7);
     assert_eq!(names("gemm", "gemm_fragments_"), ["bf16"]);
     assert_eq!(names("gemm", "gemm_shallow_"), ["f64", "bf16"]);
+    assert_eq!(names("gemm", "gemm_flat_fragments_"), ["bf16_2"]);
     // With more than one column of W, only one of the two instances.
     assert_eq!(names("gemm", "gemm_inner_products_"), ["f64_2", "bf16_2"]);
-    assert_eq!(names("gemm", "").len(), 2 + 7 + 1 + 6 + 4 + 2 + 2);
+    assert_eq!(names("gemm", "").len(), 2 + 7 + 1 + 1 + 6 + 4 + 2 + 2);
     assert_eq!(
         names("log_softmax", "log_softmax_"),
         [

@@ -11,18 +11,21 @@ const FEW_COLUMNS: usize = 2;
 /// Maximum number of columns of W that fit the narrowest tile.
 const NARROW: usize = 16;
 
-/// Maximum number of columns of W that fit the widest tile.
-const TILE: usize = 128;
-
 /// Minimum number of columns of W for which a tile of 128 columns is at least half full.
 const WIDE: usize = 65;
 
 /// Maximum number of 16-bit elements in a row of X that is copied in small pieces.
 const LONG_ROW: usize = 128;
 
+/// Number of 16-bit elements in 16 bytes.
+const VECTOR: usize = 8;
+
+/// Threads of the smallest block of `flat_fragments` that keeps a multiprocessor busy.
+const FLAT_BLOCK: u32 = 256;
+
 /// The kernel that a plan runs by default: `inner_products` for a W of one or two columns; else `shallow` for an X of
-/// few columns; else one on tensor cores if they compute the type exactly enough; else `staged`, for a W in f32 that
-/// cannot be split.
+/// few columns, in 16 bits only if W has few, too; else one on tensor cores if they compute the type exactly enough;
+/// else `staged`, for a W in f32 that cannot be split.
 pub(super) fn default_kernel<T: GemmElement>(
     device: &Device,
     w: ArrayView2<'_, T>,
@@ -34,7 +37,7 @@ pub(super) fn default_kernel<T: GemmElement>(
     if suits_inner_products && takes::<T>(GemmKernel::InnerProducts, depth, device) {
         return GemmKernel::InnerProducts;
     }
-    if depth <= most_shallow(T::NAME, (depth, cols)) {
+    if depth <= most_shallow(T::NAME, cols) {
         return GemmKernel::Shallow;
     }
     match T::NAME {
@@ -51,8 +54,7 @@ pub(super) fn default_kernel<T: GemmElement>(
 }
 
 /// Maximum number of columns of X for which `shallow` is the fastest kernel.
-fn most_shallow(element: &str, (depth, cols): (usize, usize)) -> usize {
-    let is_odd = !depth.is_multiple_of(2);
+fn most_shallow(element: &str, cols: usize) -> usize {
     match element {
         "f32" => 15,
         // `shallow` writes whole rows of Y. Tiles on tensor cores write parts of them, at different times.
@@ -60,12 +62,8 @@ fn most_shallow(element: &str, (depth, cols): (usize, usize)) -> usize {
         // Up to three columns in any case, and up to eleven of X and W together: then the instructions for a tile of 16
         // rows on tensor cores take longer than memory does.
         "f64" => 11_usize.saturating_sub(cols).max(3),
-        _ if cols > TILE => 13,
-        _ if cols <= NARROW / 2 => 16,
-        _ if is_odd && cols <= NARROW => 15,
-        // A tile of 128 columns would be at least half empty. It is still faster if rows of Y are aligned.
-        _ if is_odd && matches!(cols, 49..WIDE) && !cols.is_multiple_of(8) => 13,
-        _ => 8,
+        // Up to 31 products for a row: with more, tensor cores are faster.
+        _ => 31_usize.checked_div(cols).unwrap_or(0),
     }
 }
 
@@ -73,6 +71,20 @@ fn most_shallow(element: &str, (depth, cols): (usize, usize)) -> usize {
 fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
     let (depth, cols) = w.dim();
     let is_odd = !depth.is_multiple_of(2);
+    // Tiles copy rows of X and write rows of Y one by one, in pieces as large as their alignment allows.
+    let has_vectors = depth.is_multiple_of(VECTOR) && cols.is_multiple_of(VECTOR);
+    let suits_flat = match depth {
+        ..=16 => true,
+        17..=32 => !has_vectors,
+        _ => is_odd,
+    };
+    if suits_flat && has_flat_blocks::<T>(device, w.dim()) {
+        return GemmKernel::FlatFragments;
+    }
+    // W has so many columns that `flat_fragments` has no room for whole rows of Y.
+    if depth <= VECTOR {
+        return GemmKernel::Shallow;
+    }
     if is_odd && takes::<T>(GemmKernel::WarpgroupFragments, depth, device) {
         return GemmKernel::WarpgroupFragments;
     }
@@ -89,6 +101,19 @@ fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKer
     } else {
         GemmKernel::WarpFragments
     }
+}
+
+/// Whether `flat_fragments` takes so many columns of X, and has enough shared memory for large blocks.
+fn has_flat_blocks<T: GemmElement>(device: &Device, w: (usize, usize)) -> bool {
+    let kernel = GemmKernel::FlatFragments;
+    let extents = w.0.try_into().ok().zip(w.1.try_into().ok());
+    let planned = extents
+        .filter(|_| takes::<T>(kernel, w.0, device))
+        .and_then(|w| kernel.plan::<T>(problem(device, 1, w, None)));
+    planned.is_some_and(|planned| {
+        let most = device.properties().max_shared_bytes_per_block;
+        planned.config.block.x >= FLAT_BLOCK && planned.config.shared_bytes <= most
+    })
 }
 
 /// The fastest kernel that is exact enough for a W in f32.

@@ -174,10 +174,10 @@ impl<T: GemmElement> Gemm<T> {
     /// are row-major. Either may be a view ([`DenseView`], [`DenseViewMut`]) that starts at a multiple of 16 bytes. The
     /// kernels of the product take these leading dimensions:
     ///
-    /// - x: any; of an even number of 16-bit elements an even one, except by the kernels `shallow`, `inner_products` and
-    ///   `fragments`; for `inner_products` of less than 4 GiB.
+    /// - x: any; of an even number of 16-bit elements an even one, except by the kernels `shallow`, `inner_products`,
+    ///   `fragments` and `flat_fragments`; for `inner_products` of less than 4 GiB.
     /// - y: a multiple of the greatest power of two, up to 16 bytes, that divides the columns of y; any by the kernels
-    ///   `staged`, `shallow`, `inner_products` and `fragments`.
+    ///   `staged`, `shallow`, `inner_products`, `fragments` and `flat_fragments`.
     ///
     /// `warpgroup_fragments` and `warpgroup_split` may read up to 16 bytes of a gap between rows of x, and do not use
     /// them: if rows do not start at multiples of 16 bytes, or have an odd number of 16-bit elements. Initialise these

@@ -11,7 +11,7 @@ SOURCES = ["kernels-gpu/gemm/src/product", "kernels-gpu/log_softmax/src"]
 RESULTS = "gemm_choices.jsonl"
 BENCH = (
     "gemm -- --rows 281903 --shape 128x16,16x16,100x47,602x41,128x64,128x128,101x16,101x47,1024x128,1024x40,289x25,"
-    "3x263,101x1,101x2,48x51,434x63 --sweep --no-cublas --type f32,f64,f16"
+    "3x263,101x1,101x2,48x51,434x63,5x20,23x123,47x35 --sweep --no-cublas --type f32,f64,f16"
 )
 
 # The kernels of XW by what a plan needs to choose them, and the kernels of LogSoftmax.

@@ -86,3 +86,31 @@ fn blocks_of_shallow_that_take_several_tiles_in_turn_have_no_fault_and_are_exact
     one::<f16>();
     one::<bf16>();
 }
+
+#[test]
+fn warps_of_flat_fragments_that_take_several_tiles_in_turn_have_no_fault_and_are_exact() {
+    fn one<T: GemmElement>() {
+        let tuning = GemmTuning::new().kernel(GemmKernel::FlatFragments);
+        // One, two and three steps of X. There are so many rows of the first that a tile has 32.
+        for shape @ (m, k, n) in [(4200, 5, 20), (1100, 31, 139), (900, 41, 50)] {
+            let (x, w, wanted) = operands::<T>(shape);
+            for seed in 0..2 {
+                let options = EmulatorOptions::new()
+                    .workers(NonZeroUsize::new(1))
+                    .schedule(Schedule::Random { seed });
+                let device = Device::emulator(options);
+                let options = GemmOptions::new().tuning(tuning);
+                let gemm = Gemm::plan(&device, w.view(), None, options).unwrap();
+                let launch = gemm.launch_config(m).unwrap().unwrap();
+                let warps = (launch.grid.y * launch.block.x / 32) as usize;
+                assert!(m > 2 * 16 * warps, "{warps} warps");
+                let y = gemm.multiply(x.view()).unwrap();
+                assert_eq!(y.mapv(T::to_f64), wanted, "{k} to {n} columns on {device}");
+                let y = multiply_with_gaps(&gemm, x.view(), (5, 3));
+                assert_eq!(y.mapv(T::to_f64), wanted, "gaps, {k} to {n} columns");
+            }
+        }
+    }
+    one::<f16>();
+    one::<bf16>();
+}

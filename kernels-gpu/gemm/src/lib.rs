@@ -176,11 +176,12 @@ kernels! {
         WideLoads = wide_loads: f32;
     }
     /// The kernels that run by default, most of them on tensor cores.
-    mod product with tile warp_product {
+    mod product with tile warp_product whole_rows {
         Staged = staged: f32;
         Shallow = shallow: f32 f64 f16 bf16;
         InnerProducts = inner_products: f32 f64 f16 bf16;
         Fragments = fragments: f16 bf16;
+        FlatFragments = flat_fragments: f16 bf16;
         WarpFragments = warp_fragments: f32 f64 f16 bf16;
         SplitFragments = split_fragments: f32;
         Sm90Fragments = sm90_fragments: f64;

@@ -44,7 +44,7 @@ fn an_instance_that_is_named_runs_or_is_refused() {
         7 + 3 + 2 + 3 + 5 + 4 + 2
     );
     assert_eq!(run_named::<f64>(&device, (35, 24, 19)), 2 + 2 + 7);
-    assert_eq!(run_named::<f16>(&device, (35, 24, 19)), 2 + 1 + 6 + 4);
-    assert_eq!(run_named::<bf16>(&device, (35, 25, 19)), 2 + 1 + 2);
+    assert_eq!(run_named::<f16>(&device, (35, 24, 19)), 2 + 2 + 6 + 4);
+    assert_eq!(run_named::<bf16>(&device, (35, 25, 19)), 2 + 2 + 2);
     assert_eq!(run_named::<f64>(&device, (35, 24, 43)), 2 + 2 + 8);
 }

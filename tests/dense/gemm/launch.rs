@@ -91,3 +91,45 @@ fn each_scheduler_has_equally_many_warps_in_f64() {
     assert_eq!(threads(380, 40), 8 * 32);
     assert_eq!(threads(416, 40), 8 * 32);
 }
+
+#[test]
+fn flat_fragments_have_as_many_warps_as_registers_or_shared_memory_allow() {
+    let launch = |shared_bytes, rows, (depth, cols)| {
+        let problem = GemmProblem {
+            rows,
+            depth,
+            cols,
+            multiprocessors: 132,
+            shared_bytes,
+            instance: None,
+        };
+        let config = GemmKernel::FlatFragments
+            .plan::<f16>(problem)
+            .unwrap()
+            .config;
+        (config.grid.y, config.block.x / 32, config.shared_bytes)
+    };
+    let of_many = |shape| {
+        let (blocks, warps, bytes) = launch(227 << 10, 1 << 20, shape);
+        assert!(bytes <= 227 << 10);
+        (blocks, warps)
+    };
+    // Registers allow 32 or 24 warps.
+    assert_eq!(of_many((12, 17)), (4 * 132, 8));
+    assert_eq!(of_many((32, 17)), (3 * 132, 8));
+    // Shared memory allows 28 in one block, and 24 in smaller ones.
+    assert_eq!(of_many((16, 200)), (132, 28));
+    // With few rows, smaller blocks spread over more multiprocessors.
+    assert_eq!(launch(227 << 10, 132 * 16 * 9, (16, 200)).1, 8);
+    assert_eq!(launch(227 << 10, 132 * 16 * 28, (16, 200)).1, 28);
+    // W takes 46 KiB, once for 12 warps.
+    assert_eq!(of_many((37, 365)), (132, 12));
+    // Each warp has at least 16 rows, if there are so many.
+    assert_eq!(launch(227 << 10, 10_000, (12, 17)).0, 79);
+    assert_eq!(launch(227 << 10, 1, (12, 17)).0, 1);
+    // Small blocks on a GPU with less shared memory.
+    assert_eq!(launch(99 << 10, 1 << 20, (16, 600)).1, 4);
+    // What no block has room for is for the caller to refuse.
+    assert_eq!(launch(227 << 10, 1, (64, u32::MAX)).1, 1);
+    assert_eq!(launch(227 << 10, 1, (64, u32::MAX)).2, u32::MAX);
+}

@@ -125,23 +125,49 @@ fn a_product_of_few_columns_is_shallow() {
         assert!(is_shallow(chosen::<f64>(most, cols)), "{cols} columns");
         assert!(!is_shallow(chosen::<f64>(most + 1, cols)), "{cols} columns");
     }
-    for (cols, most_even, most_odd) in [
-        (8, 16, 15),
-        (9, 8, 15),
-        (16, 8, 15),
-        (17, 8, 7),
-        (48, 8, 7),
-        (49, 8, 13),
-        (56, 8, 7),
-        (63, 8, 13),
-        (65, 8, 7),
-        (128, 8, 7),
-        (129, 12, 13),
-    ] {
-        for most in [most_even, most_odd] {
-            assert!(is_shallow(chosen::<f16>(most, cols)), "{cols} columns");
-            assert!(!is_shallow(chosen::<f16>(most + 2, cols)), "{cols} columns");
-        }
+    for (cols, most) in [(3, 10), (8, 3), (15, 2), (16, 1), (31, 1)] {
+        assert!(is_shallow(chosen::<f16>(most, cols)), "{cols} columns");
+        assert!(!is_shallow(chosen::<f16>(most + 1, cols)), "{cols} columns");
+    }
+    // `flat_fragments` has no room for so wide rows of Y.
+    assert!(is_shallow(chosen::<f16>(8, 1000)));
+}
+
+#[test]
+fn short_rows_of_16_bit_elements_are_copied_as_one_range() {
+    let flat = |depth, cols| match chosen::<f16>(depth, cols) {
+        (GemmKernel::FlatFragments, steps) => Some(steps),
+        _ => None,
+    };
+    for cols in [32, 47, 512] {
+        assert_eq!(flat(1, cols), Some("1"), "{cols} columns");
+    }
+    for depth in [15, 16] {
+        assert_eq!(flat(depth, 3), Some("1"), "{depth} columns of X");
+        assert_eq!(flat(depth, 64), Some("1"), "{depth} columns of X");
+    }
+    // Rows of 16 bytes and a multiple of it are copied well in tiles.
+    for (depth, cols) in [(17, 64), (24, 63), (30, 64), (32, 9)] {
+        assert_eq!(flat(depth, cols), Some("2"), "{depth} to {cols}");
+    }
+    for (depth, cols) in [(24, 64), (32, 8), (32, 128)] {
+        assert_eq!(flat(depth, cols), None, "{depth} to {cols}");
+    }
+    // Longer rows only if none of their elements is aligned to 4 bytes for certain.
+    for depth in [33, 63] {
+        assert_eq!(flat(depth, 50), Some("4"), "{depth} columns of X");
+        assert_eq!(flat(depth + 1, 50), None, "{} columns of X", depth + 1);
+    }
+    assert_eq!(flat(65, 50), None);
+    // No room for eight warps, on a GPU with less shared memory earlier.
+    assert_eq!(flat(16, 640), Some("1"));
+    assert_eq!(flat(16, 800), None);
+    let device = Device::emulator_of(&DeviceProfile::rtx_4090(), EmulatorOptions::default());
+    for (cols, fits) in [(300, true), (350, false)] {
+        let w = generate::dense::<f16>(16, cols, 1).unwrap();
+        let gemm = Gemm::plan(&device, w.view(), None, GemmOptions::new()).unwrap();
+        let is_flat = gemm.kernel() == GemmKernel::FlatFragments;
+        assert_eq!(is_flat, fits, "{cols} columns");
     }
 }
 
@@ -281,8 +307,10 @@ fn rows_of_an_odd_number_of_16_bit_elements_are_for_kernels_that_shift_them() {
         Gemm::plan(&device, w.view(), None, GemmOptions::new().tuning(tuning))
     };
     let default = |depth| plan(depth, None).unwrap().kernel();
-    assert_eq!(default(5), GemmKernel::Shallow);
-    assert_eq!(default(17), GemmKernel::WarpgroupFragments);
+    assert_eq!(default(1), GemmKernel::Shallow);
+    assert_eq!(default(5), GemmKernel::FlatFragments);
+    assert_eq!(default(63), GemmKernel::FlatFragments);
+    assert_eq!(default(65), GemmKernel::WarpgroupFragments);
     assert_eq!(default(1023), GemmKernel::WarpgroupFragments);
     assert_eq!(default(1025), GemmKernel::Fragments);
     for (depth, kernel, reason) in [
@@ -293,6 +321,7 @@ fn rows_of_an_odd_number_of_16_bit_elements_are_for_kernels_that_shift_them() {
         ),
         (1025, GemmKernel::WarpgroupFragments, "copies whole words"),
         (33, GemmKernel::Shallow, "at most 32 columns"),
+        (65, GemmKernel::FlatFragments, "at most 64 columns"),
     ] {
         let refused = plan(depth, Some(kernel)).unwrap_err().to_string();
         assert!(refused.contains(reason), "{refused}");

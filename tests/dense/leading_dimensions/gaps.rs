@@ -175,8 +175,8 @@ fn plans_take_unwritten_gaps_for_shapes_of_aligned_tiles_and_no_others() {
         default_plan::<f32>(&device, shape, stride).unwrap();
         default_plan::<f64>(&device, shape, stride).unwrap();
     }
-    // 16-bit elements: `shallow`, `fragments`, and tiles for up to 16 or for 49 columns and more.
-    for (shape, stride) in [((7, 50), 9), ((15, 8), 17), ((8, 20), 11), ((130, 9), 137)] {
+    // 16-bit elements: `shallow`, `flat_fragments`, `fragments`, and tiles for up to 16 or for 49 columns and more.
+    for (shape, stride) in [((2, 9), 5), ((7, 50), 9), ((37, 50), 42), ((130, 9), 137)] {
         default_plan::<f16>(&device, shape, stride).unwrap();
         default_plan::<bf16>(&device, shape, stride).unwrap();
     }
@@ -185,7 +185,7 @@ fn plans_take_unwritten_gaps_for_shapes_of_aligned_tiles_and_no_others() {
         default_plan::<bf16>(&device, shape, stride).unwrap();
     }
     default_plan::<f32>(&device, (37, 20), 42).unwrap_err();
-    for (shape, stride) in [((64, 20), 70), ((37, 50), 42), ((37, 50), 43)] {
+    for (shape, stride) in [((64, 20), 70), ((67, 50), 72), ((67, 50), 73)] {
         default_plan::<f16>(&device, shape, stride).unwrap_err();
         default_plan::<bf16>(&device, shape, stride).unwrap_err();
     }

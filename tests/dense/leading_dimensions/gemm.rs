@@ -60,8 +60,11 @@ fn takes(
     (of_x, of_y): (usize, usize),
 ) -> bool {
     let vector = 1 << (n * size).trailing_zeros().min(4);
-    use GemmKernel::{Fragments, InnerProducts, Shallow, Staged};
-    let takes_any = matches!(kernel, Staged | Shallow | InnerProducts | Fragments);
+    use GemmKernel::{FlatFragments, Fragments, InnerProducts, Shallow, Staged};
+    let takes_any = matches!(
+        kernel,
+        Staged | Shallow | InnerProducts | Fragments | FlatFragments
+    );
     let starts_in_words = !(k * size).is_multiple_of(4) || ((k + of_x) * size).is_multiple_of(4);
     takes_any || starts_in_words && ((n + of_y) * size).is_multiple_of(vector)
 }

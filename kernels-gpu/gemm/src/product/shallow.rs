@@ -19,16 +19,13 @@
 //!
 //! When to use it: for few columns of X, where tensor cores would multiply zeros.
 
-mod output;
 mod rows;
-mod walk;
 
+use crate::product::whole_rows::{Walk, copy_to_y, finish, gather};
 use crate::{BiasRelu, GemmKernel, Rung, Strides};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, MAX_GRID_Y, Multiplies, PlannedLaunch};
 use cuda_std::prelude::*;
-use output::{copy_to_y, finish, gather};
-use walk::Walk;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut, Operand, SumOf};
 
@@ -202,7 +199,8 @@ pub unsafe fn shallow<T: Operand>(x: Dense<T>, w: Dense<T>, y: DenseMut<T>, epil
             thread::sync_threads();
             multiply::<T>(tile, (weights, of_x), of_y, first_column, &epilogue);
             thread::sync_threads();
-            copy_to_y(&y, (first, count), (first_column, columns), of_y);
+            let threads = (thread::thread_idx_x(), BLOCK);
+            copy_to_y(&y, (first, count), (first_column, columns), of_y, threads);
             number = number.saturating_add(thread::grid_dim_y());
         }
     }
@@ -223,7 +221,7 @@ unsafe fn copy_weights<T: Operand>(
     let from = w.data.offset(first_column as usize);
     let padded = tile.groups() * GROUP;
     let all = tile.depth * padded;
-    let mut walk = Walk::start(padded);
+    let mut walk = Walk::start(padded, (thread::thread_idx_x(), BLOCK));
     let mut i = thread::thread_idx_x();
     while i < all {
         thread::keep_rolled();
@@ -262,7 +260,7 @@ unsafe fn copy_x<T: Operand>(
 ) {
     let from = x.data.offset(first as usize * x.stride as usize);
     let (all, existing) = (tile.rows * tile.depth, count * tile.depth);
-    let mut walk = Walk::start(tile.depth);
+    let mut walk = Walk::start(tile.depth, (thread::thread_idx_x(), BLOCK));
     let mut i = thread::thread_idx_x();
     while i < all {
         thread::keep_rolled();
@@ -305,7 +303,7 @@ unsafe fn multiply<T: Operand>(
 ) {
     let row_groups = tile.rows / GROUP;
     let padded = (tile.groups() * GROUP) as usize;
-    let mut walk = Walk::start(tile.groups());
+    let mut walk = Walk::start(tile.groups(), (thread::thread_idx_x(), BLOCK));
     while walk.row < row_groups {
         let (row, column) = (GROUP * walk.row, GROUP * walk.column);
         let (mut x, mut w) = (of_x.offset(row as usize), weights.offset(column as usize));

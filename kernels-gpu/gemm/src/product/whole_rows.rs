@@ -1,21 +1,24 @@
-//! The products of a tile on their way to Y: epilogue, rows without gaps in shared memory, and from there to Y.
+//! Products on their way to Y: epilogue, whole rows without gaps in shared memory, and from there to Y.
 
-use super::BLOCK;
-use super::walk::Walk;
+mod walk;
+
 use crate::BiasRelu;
 use core::array;
 use cuda_std::prelude::*;
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{DenseMut, Operand};
 
-/// Adds the bias of columns `column` to `column + 3`, as far as they are below `end`, and applies ReLU.
+pub(crate) use walk::Walk;
+
+/// Adds the bias of columns `column` to `column + 3`, as far as they are below `end`, and applies ReLU. It takes up to
+/// four rows.
 ///
 /// # Safety
 ///
 /// The bias, if there is one, has `end` elements, and `column` is below `end`.
 #[inline(always)]
-pub(super) unsafe fn finish<T: Operand>(
-    sums: &mut [[T::Sum; 4]; 4],
+pub(crate) unsafe fn finish<T: Operand, const ROWS: usize>(
+    sums: &mut [[T::Sum; 4]; ROWS],
     epilogue: &BiasRelu<T>,
     column: u32,
     end: u32,
@@ -27,18 +30,22 @@ pub(super) unsafe fn finish<T: Operand>(
             epilogue.bias.load(column as usize).widen()
         });
         unroll!(i in 0..4 {
-            unroll!(j in 0..4 {
-                sums[i][j] += bias[j];
-            });
+            if const { i < ROWS } {
+                unroll!(j in 0..4 {
+                    sums[i % ROWS][j] += bias[j];
+                });
+            }
         });
     }
     if epilogue.relu != 0 {
         unroll!(i in 0..4 {
-            unroll!(j in 0..4 {
-                if sums[i][j] < T::Sum::ZERO {
-                    sums[i][j] = T::Sum::ZERO;
-                }
-            });
+            if const { i < ROWS } {
+                unroll!(j in 0..4 {
+                    if sums[i % ROWS][j] < T::Sum::ZERO {
+                        sums[i % ROWS][j] = T::Sum::ZERO;
+                    }
+                });
+            }
         });
     }
 }
@@ -50,7 +57,7 @@ pub(super) unsafe fn finish<T: Operand>(
 ///
 /// `to` has room for them, at a multiple of four elements if `columns` is one, and of two if it is even.
 #[inline(always)]
-pub(super) unsafe fn gather<T: Operand>(
+pub(crate) unsafe fn gather<T: Operand>(
     sums: [T::Sum; 4],
     to: Shared<T>,
     column: u32,
@@ -76,8 +83,12 @@ pub(super) unsafe fn gather<T: Operand>(
                     }
                 }
             });
-        } else {
+        } else if column + 3 < columns {
             unroll!(j in 0..4 {
+                to.store(j, T::narrow(sums[j]));
+            });
+        } else {
+            unroll!(j in 0..3 {
                 if column + (j as u32) < columns {
                     to.store(j, T::narrow(sums[j]));
                 }
@@ -87,22 +98,23 @@ pub(super) unsafe fn gather<T: Operand>(
 }
 
 /// Copies the gathered tile to `count` rows of Y from row `first` on, and in each to `columns` columns from
-/// `first_column` on. If these are whole rows without gaps, it copies vectors, else elements.
+/// `first_column` on. If these are whole rows without gaps, it copies vectors, else elements. `thread` is the number of
+/// the caller among `threads` threads that copy together.
 ///
 /// # Safety
 ///
-/// `from` holds the rows without gaps. Y has the rows and columns, and no other block writes them. `first` is a
-/// multiple of 8. All threads call it.
+/// `from` holds the rows without gaps. Y has the rows and columns, and no other thread writes them. `first` is a
+/// multiple of 8. All `threads` threads call it.
 #[inline(always)]
-pub(super) unsafe fn copy_to_y<T: Operand>(
+pub(crate) unsafe fn copy_to_y<T: Operand>(
     y: &DenseMut<T>,
     (first, count): (u32, u32),
     (first_column, columns): (u32, u32),
     from: Shared<T>,
+    (thread, threads): (u32, u32),
 ) {
     let to = (y.data).offset(first as usize * y.stride as usize + first_column as usize);
     let all = count * columns;
-    let thread = thread::thread_idx_x();
     // SAFETY: `from` has `all` elements. If the columns are the stride, they are one range of Y, which starts at a
     // multiple of 8 rows and so of 16 bytes. Row and column of an element are below `count` and `columns`.
     unsafe {
@@ -112,7 +124,7 @@ pub(super) unsafe fn copy_to_y<T: Operand>(
             while i + per_vector <= all {
                 let vector = from.offset(i as usize).cast::<u32>().load4(0);
                 to.offset(i as usize).cast::<u32>().store4(0, vector);
-                i += BLOCK * per_vector;
+                i += threads * per_vector;
             }
             let rest = all - all % per_vector + thread;
             if rest < all {
@@ -120,14 +132,14 @@ pub(super) unsafe fn copy_to_y<T: Operand>(
             }
             return;
         }
-        let mut walk = Walk::start(columns);
+        let mut walk = Walk::start(columns, (thread, threads));
         let mut i = thread;
         while i < all {
             thread::keep_rolled();
             let place = walk.row as usize * y.stride as usize + walk.column as usize;
             to.store(place, from.load(i as usize));
             walk.next();
-            i += BLOCK;
+            i += threads;
         }
     }
 }

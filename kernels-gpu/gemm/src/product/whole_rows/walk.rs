@@ -1,13 +1,11 @@
-//! A walk of a block over a matrix, element by element.
+//! A walk of some threads over a matrix, element by element.
 
-use super::BLOCK;
-use cuda_std::prelude::*;
-
-/// A thread's places in a matrix, in row-major order, [`BLOCK`] apart. It spares a division for each place.
+/// A thread's places in a matrix, in row-major order, as far apart as threads walk together. It spares a division for
+/// each place.
 #[derive(Clone, Copy)]
-pub(super) struct Walk {
-    pub(super) row: u32,
-    pub(super) column: u32,
+pub(crate) struct Walk {
+    pub(crate) row: u32,
+    pub(crate) column: u32,
     columns: u32,
     rows_apart: u32,
     columns_apart: u32,
@@ -15,21 +13,20 @@ pub(super) struct Walk {
 
 impl Walk {
     #[inline(always)]
-    pub(super) fn start(columns: u32) -> Self {
+    pub(crate) fn start(columns: u32, (thread, threads): (u32, u32)) -> Self {
         // `max` spares the panic path of a division by zero.
         let columns = columns.max(1);
-        let thread = thread::thread_idx_x();
         Self {
             row: thread / columns,
             column: thread % columns,
             columns,
-            rows_apart: BLOCK / columns,
-            columns_apart: BLOCK % columns,
+            rows_apart: threads / columns,
+            columns_apart: threads % columns,
         }
     }
 
     #[inline(always)]
-    pub(super) fn next(&mut self) {
+    pub(crate) fn next(&mut self) {
         self.row += self.rows_apart;
         self.column += self.columns_apart;
         if self.column >= self.columns {
