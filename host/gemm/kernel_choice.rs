@@ -71,14 +71,11 @@ fn most_shallow(element: &str, cols: usize) -> usize {
 fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
     let (depth, cols) = w.dim();
     let is_odd = !depth.is_multiple_of(2);
-    // Tiles copy rows of X and write rows of Y one by one, in pieces as large as their alignment allows.
+    // Tiles copy rows of X and write rows of Y one by one, in pieces as large as their alignment allows. With
+    // pieces of 16 bytes they are as fast: from 17 columns of X on, and with 16 if W has few.
     let has_vectors = depth.is_multiple_of(VECTOR) && cols.is_multiple_of(VECTOR);
-    let suits_flat = match depth {
-        ..=16 => true,
-        17..=32 => !has_vectors,
-        _ => is_odd,
-    };
-    if suits_flat && has_flat_blocks::<T>(device, w.dim()) {
+    let suits_tiles = has_vectors && (depth > 16 || depth == 16 && cols <= NARROW);
+    if !suits_tiles && has_flat_blocks::<T>(device, w.dim()) {
         return GemmKernel::FlatFragments;
     }
     // W has so many columns that `flat_fragments` has no room for whole rows of Y.

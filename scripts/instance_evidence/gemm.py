@@ -15,7 +15,14 @@ BENCH = (
 )
 
 # The kernels of XW by what a plan needs to choose them, and the kernels of LogSoftmax.
-ANY_GPU = {"gemm_staged", "gemm_shallow", "gemm_inner_products", "gemm_fragments", "gemm_warp_fragments"}
+ANY_GPU = {
+    "gemm_staged",
+    "gemm_shallow",
+    "gemm_inner_products",
+    "gemm_fragments",
+    "gemm_flat_fragments",
+    "gemm_warp_fragments",
+}
 SPLIT = ANY_GPU | {"gemm_split_fragments"}
 SM_90 = SPLIT | {"gemm_sm90_fragments"}
 SM_90A = SM_90 | {"gemm_warpgroup_fragments", "gemm_warpgroup_split"}
@@ -37,8 +44,10 @@ REASONS = {
     "gemm_shallow_bf16": "bf16: as f16, which is measured",
     "gemm_inner_products_f64_2": "77 and 275 columns of X, which are not measured there: 1.11 to 1.27 times as fast as "
     "the fastest other kernel (docs/notes/gemm.md)",
-    "gemm_sm90_fragments_Columns64": "several tiles with fewer surplus columns, which are not measured there: 140 to "
-    "310 takes 0.91 times as long as with tiles of 48 (docs/notes/gemm.md)",
+    "gemm_sm90_fragments_Columns32": "17 to 32 columns of W, of which one is measured there, and deep products: 2 to "
+    "15 % (docs/notes/gemm.md)",
+    "gemm_shallow_f16": "fewer than 32 products in a row, which are not measured there: up to 2.3 times as fast as "
+    "flat_fragments (docs/notes/gemm.md)",
     "gemm_fragments_*": "rows of an odd number of 16-bit elements, the default for them",
     "gemm_warpgroup_fragments_f16_Columns128": "65 to 127 columns, which are not measured: the streamed tile takes "
     "1.12 times as long at 64 columns, and as long at 128",

@@ -87,14 +87,14 @@ def random_products(folder):
                 share(lambda entry: entry[0] >= 1 or entry[1] >= NEAR_FLOOR),
             ]
         )
-    head = ["type", "products", "as fast as cuBLAS", f"{NEAR_FLOOR} of the floor", "one of both"]
+    head = ["type", "products", "as fast as cuBLAS", f"{NEAR_FLOOR} of the floor", "either"]
     text = table(head, rows)
     text += "The products with the lowest speed relative to cuBLAS:\n\n"
     worst = [
         [f"{m}, {k} to {n}", element, f"{to_peer:.2f}", f"{to_floor:.2f}", f"`{variant}`"]
         for to_peer, to_floor, (m, k, n, element), variant in sorted(found)[:10]
     ]
-    text += table(["rows, columns of X and W", "type", "cuBLAS", "floor", "entry point"], worst)
+    text += table(["rows, columns of X and W", "type", "relative to cuBLAS", "to the floor", "entry point"], worst)
     return text + prose(
         "Medians of the device's time; the first and the last rows are verified against f64.",
         measured(results, ("cublas", "cuBLAS")),

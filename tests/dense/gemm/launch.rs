@@ -5,7 +5,7 @@ use warprow_kernels::gemm::GemmProblem;
 
 #[test]
 fn rows_of_x_that_are_copied_through_the_l1_cache_find_room_there() {
-    // Bytes that the CUDA system takes for each block.
+    // Bytes that CUDA takes for each block.
     const SYSTEM: u32 = 1 << 10;
     // The number of blocks, and the bytes that each of them takes, on a GPU of one multiprocessor.
     fn launch<T: GemmElement>(
@@ -27,6 +27,7 @@ fn rows_of_x_that_are_copied_through_the_l1_cache_find_room_there() {
     }
     fn leaves_room<T: GemmElement>(kernel: GemmKernel, depths: &[u32]) {
         for most in [99_u32 << 10, 163 << 10, 227 << 10] {
+            // A sixth of the shared memory, up to 32 KiB, stays free for the L1 cache.
             let for_l1 = (most / 6).min(32 << 10);
             for &depth in depths {
                 for cols in [9, 25, 45, 64, 128, 200] {
@@ -42,7 +43,7 @@ fn rows_of_x_that_are_copied_through_the_l1_cache_find_room_there() {
     leaves_room::<f64>(GemmKernel::Sm90Fragments, &[17, 33, 101, 295, 451]);
     leaves_room::<f64>(GemmKernel::WarpFragments, &[17, 101, 451]);
     leaves_room::<f16>(GemmKernel::WarpFragments, &[18, 102, 148, 450]);
-    // Aligned rows leave what they do not need.
+    // Aligned rows are not copied through the L1 cache, so a block asks only for what it uses.
     let (blocks, bytes) = launch::<f64>(GemmKernel::Sm90Fragments, 227 << 10, (16, 9));
     assert!(
         (blocks + 1) * bytes < 228 << 10,
@@ -71,11 +72,11 @@ fn blocks_of_several_tiles_of_columns_fill_their_waves() {
     // blocks as there are steps or multiprocessors.
     assert_eq!(blocks(100 * 192, 64), 100);
     assert_eq!(blocks(300 * 192, 64), 132);
-    // Two tiles: 2 x 66 blocks of two steps, and not 2 x 100 of one step in two waves that are not full.
+    // Two tiles: 2 x 66 blocks of one or two steps, and not 2 x 100 of one step in two waves that are not full.
     assert_eq!(blocks(100 * 192, 128), 66);
     // Three tiles of 132 steps: three full waves would start blocks three times as often.
     assert_eq!(blocks(132 * 192, 192), 44);
-    // With many steps it does not matter.
+    // 792 = 6 x 132 steps are the most that count as few. With one more, a tile has as many blocks as run at a time.
     assert_eq!(blocks(792 * 192, 128), 66);
     assert_eq!(blocks(793 * 192, 128), 132);
     assert_eq!(blocks(0, 128), 1);
@@ -85,10 +86,13 @@ fn blocks_of_several_tiles_of_columns_fill_their_waves() {
 fn each_scheduler_has_equally_many_warps_in_f64() {
     let threads =
         |depth, cols| launch_of_many::<f64>(GemmKernel::Sm90Fragments, 1 << 20, (depth, cols)).1;
-    // Beside W there is room for 14, 11, 9 and 8 warps.
+    // Beside W there is room for 14 warps, of which 12 are the most.
     assert_eq!(threads(300, 40), 12 * 32);
+    // There is room for 11, 10 and 9 warps.
     assert_eq!(threads(340, 40), 8 * 32);
     assert_eq!(threads(380, 40), 8 * 32);
+    assert_eq!(threads(400, 40), 8 * 32);
+    // There is room for 8 warps.
     assert_eq!(threads(416, 40), 8 * 32);
 }
 

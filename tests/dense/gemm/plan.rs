@@ -142,21 +142,18 @@ fn short_rows_of_16_bit_elements_are_copied_as_one_range() {
     for cols in [32, 47, 512] {
         assert_eq!(flat(1, cols), Some("1"), "{cols} columns");
     }
-    for depth in [15, 16] {
-        assert_eq!(flat(depth, 3), Some("1"), "{depth} columns of X");
-        assert_eq!(flat(depth, 64), Some("1"), "{depth} columns of X");
+    for (depth, cols) in [(8, 16), (15, 3), (15, 64), (16, 3), (16, 24)] {
+        assert_eq!(flat(depth, cols), Some("1"), "{depth} to {cols}");
     }
-    // Rows of 16 bytes and a multiple of it are copied well in tiles.
     for (depth, cols) in [(17, 64), (24, 63), (30, 64), (32, 9)] {
         assert_eq!(flat(depth, cols), Some("2"), "{depth} to {cols}");
     }
-    for (depth, cols) in [(24, 64), (32, 8), (32, 128)] {
-        assert_eq!(flat(depth, cols), None, "{depth} to {cols}");
+    for (depth, cols) in [(33, 50), (38, 48), (48, 51), (63, 64), (64, 50)] {
+        assert_eq!(flat(depth, cols), Some("4"), "{depth} to {cols}");
     }
-    // Longer rows only if none of their elements is aligned to 4 bytes for certain.
-    for depth in [33, 63] {
-        assert_eq!(flat(depth, 50), Some("4"), "{depth} columns of X");
-        assert_eq!(flat(depth + 1, 50), None, "{} columns of X", depth + 1);
+    // Tiles copy and write rows of 16 bytes and a multiple of it well.
+    for (depth, cols) in [(16, 8), (16, 16), (24, 64), (32, 8), (64, 128)] {
+        assert_eq!(flat(depth, cols), None, "{depth} to {cols}");
     }
     assert_eq!(flat(65, 50), None);
     // No room for eight warps, on a GPU with less shared memory earlier.

@@ -15,8 +15,8 @@
 //! X needs neither shared memory nor shuffles, and one instruction reads each sector. An element of X is read once for
 //! each tile of columns.
 //!
-//! When to use it: for rows of an odd number of 16-bit elements that `warpgroup_fragments` does not take, since the GPU
-//! has another compute capability than 9.0 or a row more than 1024 elements. Also for up to 16 columns of W and long
+//! When to use it: for rows of an odd number of more than 64 elements that `warpgroup_fragments` does not take, since the
+//! GPU has another compute capability than 9.0 or a row more than 1024 elements. Also for up to 16 columns of W and long
 //! rows whose length is no multiple of 8 bytes. With many columns it uses little of the bandwidth.
 
 mod strips;

@@ -36,12 +36,13 @@ const LONG_ROW_BYTES: u64 = 1024;
 /// tiles or to stream W.
 const LEAST_WARPS: u32 = 8;
 
-/// Minimum number of columns of X for tiles of 32 columns instead of wider ones.
+/// Minimum number of columns of X for which tiles of 32 columns are compared with wider ones, for a W of more than 48.
+/// With fewer they were between 7 % faster and 6 % slower.
 #[cfg(not(target_arch = "nvptx64"))]
 const DEEP: u32 = 256;
 
 /// Relative times of a tile's column where the multiplications take longest, measured on an H200 with 256 to 512
-/// columns of X (docs/notes/gemm.md).
+/// columns of X, mostly with 12 warps (docs/notes/gemm.md). They are used with 8 warps and fewer columns of X, too.
 #[cfg(not(target_arch = "nvptx64"))]
 const TIME_OF_32: u64 = 247;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -68,11 +69,17 @@ impl Multiplies<f64> for Sm90Fragments {
     }
 }
 
-/// The instance for a product. With up to 48 columns it is one tile, of the narrowest kind that has them. From 49
-/// columns on it is the tile of 32, 48 or 64 columns that takes the least time with its surplus columns, of those whose W
-/// fits; if none does, a tile of 48 or 64 columns streams it. If X has few columns, memory takes longer than the surplus
-/// products: one tile of 128 reads X once. Tiles of 128 may have a tenth more columns than those of 48 if X has at most
-/// an eighth of W's columns.
+/// The instance for a product, by the columns of W:
+///
+/// - up to 48: the narrowest tile that has them.
+/// - 65 to 96, and X has at most half as many: one tile of 128, which reads X once. Memory takes longer than the surplus
+///   products.
+/// - 97 and more: tiles of 128 if they have no more surplus columns than those of 48 and 64, or, if X has at most an
+///   eighth of W's columns, up to a tenth more columns than those of 48.
+/// - otherwise: the tile of 64, 48 or, from [`DEEP`] on, 32 columns that takes the least time with its surplus columns.
+///
+/// A tile is taken if W leaves room for its least number of warps. If there is none, a tile of 48 or 64 columns streams
+/// W.
 #[cfg(not(target_arch = "nvptx64"))]
 fn chosen(problem: GemmProblem) -> Chosen<f64> {
     fn of<S: WarpTile>() -> Candidate<f64> {

@@ -11,8 +11,8 @@
 //!   bytes of a row of Y.
 //!
 //! f32 is rounded to tf32, so plans choose this kernel for f32 only if the options allow tf32. It refuses rows of an
-//! odd number of 16-bit elements, which are not aligned to the words that `cp.async` copies. `fragments` takes those,
-//! and `warpgroup_fragments` those of up to 1024 elements.
+//! odd number of 16-bit elements, which are not aligned to the words that `cp.async` copies. `flat_fragments` takes
+//! those of up to 64 elements, `warpgroup_fragments` those of up to 1024, and `fragments` all.
 
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::product::tile::plan::{Candidate, Chosen, choose};
