@@ -3,7 +3,9 @@
 use super::{GemmElement, GemmError, GemmKernel, GemmOptions, GemmProblem, problem};
 use crate::device::{Device, Version};
 use ndarray::ArrayView2;
-use warprow_kernels::gemm::product::{split_fragments, warpgroup_halves, warpgroup_split};
+use warprow_kernels::gemm::product::{
+    flat_fragments, split_fragments, warpgroup_halves, warpgroup_split,
+};
 
 /// Maximum number of columns of W for which plans take `inner_products`. With more it reads X several times.
 const FEW_COLUMNS: usize = 2;
@@ -20,12 +22,12 @@ const LONG_ROW: usize = 128;
 /// Number of 16-bit elements in 16 bytes.
 const VECTOR: usize = 8;
 
-/// Threads of the smallest block of `flat_fragments` that keeps a multiprocessor busy.
-const FLAT_BLOCK: u32 = 256;
+/// Maximum number of columns of X for which 16-bit elements run on `shallow` if `flat_fragments` has no room.
+const SHALLOW_WITHOUT_ROOM: usize = 8;
 
 /// The kernel that a plan runs by default: `inner_products` for a W of one or two columns; else `shallow` for an X of
-/// few columns, in 16 bits only if W has few, too; else one on tensor cores if they compute the type exactly enough;
-/// else `staged`, for a W in f32 that cannot be split.
+/// few columns, in 16 bits only if W has few, too, or too many for `flat_fragments`; else one on tensor cores if they
+/// compute the type exactly enough; else `staged`, for a W in f32 that cannot be split.
 pub(super) fn default_kernel<T: GemmElement>(
     device: &Device,
     w: ArrayView2<'_, T>,
@@ -71,15 +73,14 @@ fn most_shallow(element: &str, cols: usize) -> usize {
 fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
     let (depth, cols) = w.dim();
     let is_odd = !depth.is_multiple_of(2);
-    // Tiles copy rows of X and write rows of Y one by one, in pieces as large as their alignment allows. With
-    // pieces of 16 bytes they are as fast: from 17 columns of X on, and with 16 if W has few.
+    // Tiles copy rows of X and write rows of Y one by one, in pieces as large as their alignment allows. With pieces of
+    // 16 bytes they are faster for 16 columns of X and of W. With 17 to 64 of X that was not measured, and tiles stay.
     let has_vectors = depth.is_multiple_of(VECTOR) && cols.is_multiple_of(VECTOR);
     let suits_tiles = has_vectors && (depth > 16 || depth == 16 && cols <= NARROW);
     if !suits_tiles && has_flat_blocks::<T>(device, w.dim()) {
         return GemmKernel::FlatFragments;
     }
-    // W has so many columns that `flat_fragments` has no room for whole rows of Y.
-    if depth <= VECTOR {
+    if depth <= SHALLOW_WITHOUT_ROOM {
         return GemmKernel::Shallow;
     }
     if is_odd && takes::<T>(GemmKernel::WarpgroupFragments, depth, device) {
@@ -109,7 +110,7 @@ fn has_flat_blocks<T: GemmElement>(device: &Device, w: (usize, usize)) -> bool {
         .and_then(|w| kernel.plan::<T>(problem(device, 1, w, None)));
     planned.is_some_and(|planned| {
         let most = device.properties().max_shared_bytes_per_block;
-        planned.config.block.x >= FLAT_BLOCK && planned.config.shared_bytes <= most
+        planned.config.block.x >= flat_fragments::FULL_BLOCK && planned.config.shared_bytes <= most
     })
 }
 

@@ -91,7 +91,8 @@ fn blocks_of_shallow_that_take_several_tiles_in_turn_have_no_fault_and_are_exact
 fn warps_of_flat_fragments_that_take_several_tiles_in_turn_have_no_fault_and_are_exact() {
     fn one<T: GemmElement>() {
         let tuning = GemmTuning::new().kernel(GemmKernel::FlatFragments);
-        // One, two and three steps of X. There are so many rows of the first that a tile has 32.
+        // One, two and three steps of X. One worker counts as one multiprocessor, so the first X has four tiles of 32
+        // rows for each of 32 warps.
         for shape @ (m, k, n) in [(4200, 5, 20), (1100, 31, 139), (900, 41, 50)] {
             let (x, w, wanted) = operands::<T>(shape);
             for seed in 0..2 {
@@ -104,6 +105,7 @@ fn warps_of_flat_fragments_that_take_several_tiles_in_turn_have_no_fault_and_are
                 let launch = gemm.launch_config(m).unwrap().unwrap();
                 let warps = (launch.grid.y * launch.block.x / 32) as usize;
                 assert!(m > 2 * 16 * warps, "{warps} warps");
+                assert!(k > 5 || m >= 4 * 32 * warps, "{warps} warps");
                 let y = gemm.multiply(x.view()).unwrap();
                 assert_eq!(y.mapv(T::to_f64), wanted, "{k} to {n} columns on {device}");
                 let y = multiply_with_gaps(&gemm, x.view(), (5, 3));

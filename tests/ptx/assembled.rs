@@ -54,19 +54,23 @@ fn threads_of_xw() -> HashMap<String, u32> {
 }
 
 /// Bytes that a thread has in local memory, or writes there, at most for the limit of registers of its kernel, on the
-/// architecture where they are most. With the limit these kernels were measured to be no slower on sm_90, where they
-/// have up to 20, those of `vector_added` while their additions were atomic; newer ones were not measured.
-const SPILLED: [(&str, u32); 10] = [
-    ("spmm_vector_f32_32_4_1", 8),
-    ("spmm_vector_any_order_f32_32_4_1", 8),
-    ("spmm_vector_any_order_f32_16_4_1", 8),
-    ("spmm_vector_f32_16_1_3", 20),
-    ("spmm_vector_added_f32_32_4_1", 8),
-    ("spmm_vector_added_f32_16_1_3", 28),
-    ("spmm_vector_f16_8_8_1", 16),
-    ("spmm_vector_f16_16_8_1", 24),
-    ("spmm_vector_bf16_8_8_1", 16),
-    ("spmm_vector_bf16_16_8_1", 24),
+/// architecture where they are most; and the oldest target whose modules have the limit. With it the kernels of `spmm`
+/// were measured to be no slower on sm_90, where they have up to 20 bytes, those of `vector_added` while their additions
+/// were atomic. Those of `gemm` write there once for each tile, 8 bytes on sm_90, and were only measured so. Newer ones
+/// were not measured.
+const SPILLED: [(&str, Arch, u32); 12] = [
+    ("gemm_flat_fragments_f16_4", Arch::SM80, 16),
+    ("gemm_flat_fragments_bf16_4", Arch::SM80, 16),
+    ("spmm_vector_f32_32_4_1", Arch::SM90, 8),
+    ("spmm_vector_any_order_f32_32_4_1", Arch::SM90, 8),
+    ("spmm_vector_any_order_f32_16_4_1", Arch::SM90, 8),
+    ("spmm_vector_f32_16_1_3", Arch::SM90, 20),
+    ("spmm_vector_added_f32_32_4_1", Arch::SM90, 8),
+    ("spmm_vector_added_f32_16_1_3", Arch::SM90, 28),
+    ("spmm_vector_f16_8_8_1", Arch::SM90, 16),
+    ("spmm_vector_f16_16_8_1", Arch::SM90, 24),
+    ("spmm_vector_bf16_8_8_1", Arch::SM90, 16),
+    ("spmm_vector_bf16_16_8_1", Arch::SM90, 24),
 ];
 
 /// How many modules one run of the assembler takes: its start costs as much as a small kernel.
@@ -82,11 +86,11 @@ fn architectures_of(module: &Module) -> BTreeSet<Arch> {
 
 /// Whether a thread may write so many bytes to local memory.
 fn may_spill(module: &Module, kernel: &KernelResources) -> bool {
-    let known = SPILLED.iter().find(|(limited, _)| *limited == kernel.name);
-    // Only the modules for sm_90 have the limit.
-    let allowed = known.filter(|_| module.target > Arch::SM80);
+    let allowed = SPILLED
+        .iter()
+        .find(|(limited, least, _)| *limited == kernel.name && module.target >= *least);
     // A stack frame is an array that is not in registers, which costs as much.
-    kernel.spill_store_bytes.max(kernel.stack_bytes) <= allowed.map_or(0, |&(_, bytes)| bytes)
+    kernel.spill_store_bytes.max(kernel.stack_bytes) <= allowed.map_or(0, |&(.., bytes)| bytes)
 }
 
 /// A kernel of a module on one architecture.

@@ -151,7 +151,7 @@ fn short_rows_of_16_bit_elements_are_copied_as_one_range() {
     for (depth, cols) in [(33, 50), (38, 48), (48, 51), (63, 64), (64, 50)] {
         assert_eq!(flat(depth, cols), Some("4"), "{depth} to {cols}");
     }
-    // Tiles copy and write rows of 16 bytes and a multiple of it well.
+    // Rows of a multiple of 16 bytes stay in tiles.
     for (depth, cols) in [(16, 8), (16, 16), (24, 64), (32, 8), (64, 128)] {
         assert_eq!(flat(depth, cols), None, "{depth} to {cols}");
     }

@@ -1,15 +1,16 @@
-//! XW on tensor cores for rows of any length and alignment: a warp copies rows of X, and writes rows of Y, as one range
-//! of memory.
+//! XW on tensor cores for rows of up to 64 columns of X and any alignment: a warp copies rows of X, and writes rows of
+//! Y, as one range of memory.
 //!
 //! A warp computes tiles of 16 to 256 rows in turn. If X is packed, the rows of a tile are one range of X, which starts
 //! at a multiple of 16 bytes whatever the columns are. The warp copies it to shared memory a tile ahead, by
 //! asynchronous copies of 16 bytes. It multiplies 16 rows and 16 columns at once, gathers the tile of Y in shared
-//! memory, and writes it as one range, too. Nothing in memory is padded, and no sector is written in parts.
+//! memory, and writes it as one range, too. X and Y are not padded, and no sector is written in parts. If X has gaps
+//! between its rows, and for the last rows, the warp copies element by element; if Y has gaps, it writes so.
 //!
 //! ```text
-//! rows of 5 elements of X, 2 bytes each, in shared memory: a lane has 4 elements of rows g and g + 8
+//! rows of 5 elements of X, 2 bytes each, in shared memory: lanes 4g to 4g + 3 have 4 elements each of rows g and g + 8
 //! x00 x01 | x02 x03 | x04 x10 | x11 x12 | x13 x14 | x20 ..        words of 4 bytes
-//!  lane 0 of row 0 -|           lane 0 of row 1 begins in the middle of a word: it loads three, and shifts
+//! lane 0, row 0     |         lane 4, row 1: it begins in the middle of a word, so the lane loads three and shifts
 //! ```
 //!
 //! A lane's elements past the end of its row belong to the next one. They are set to zero.
@@ -17,13 +18,13 @@
 //! Changes from `fragments`: X is copied ahead, through shared memory, in pieces of 16 bytes at any alignment; and W is
 //! packed by the host in the order in which lanes load it.
 //!
-//! When to use it: for few columns of X, or rows that do not start at multiples of 16 bytes.
+//! When to use it: for up to 64 columns of X, unless rows of X and Y are aligned to 16 bytes.
 
 mod layout;
 mod x_rows;
 
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::product::flat_fragments::layout::{launch, pack};
+use crate::product::flat_fragments::layout::{BLOCK_WARPS, launch, pack};
 use crate::product::flat_fragments::layout::{COLUMNS, Layout, MAX_DEPTH, ROWS};
 use crate::product::flat_fragments::x_rows::{XRows, XStrips};
 use crate::product::whole_rows::{copy_to_y, finish, gather};
@@ -35,6 +36,11 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::unroll;
 use warprow_kernels_matrix::{Dense, DenseMut};
+
+/// Threads of the smallest block that keeps a multiprocessor busy. If shared memory has no room for it, the plan has a
+/// smaller one.
+#[cfg(not(target_arch = "nvptx64"))]
+pub const FULL_BLOCK: u32 = BLOCK_WARPS[0] * WARP_SIZE;
 
 /// The kernel in the table.
 pub struct FlatFragments;
@@ -70,7 +76,8 @@ impl<T: TensorCoreElement> Multiplies<T> for FlatFragments {
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a warp computes tiles of rows in turn. A lane keeps its elements of
-/// 16 rows of X in registers for all columns of W: `STEPS` steps of 16 columns.
+/// rows g and g + 8 in registers while it goes through all columns of W. X has up to `STEPS` steps of 16 columns, of
+/// which a lane has 4 elements in each row.
 ///
 /// # Safety
 ///
@@ -99,13 +106,13 @@ pub unsafe fn flat_fragments<T: TensorCoreElement, const STEPS: usize>(
     let rows = XRows { x, layout, lane };
     let strips = XStrips::new(layout, lane);
     let step = u64::from(warps) * u64::from(layout.rows);
-    let mut first =
-        (u64::from(thread::block_idx_y()) * u64::from(warps_of_block) + u64::from(warp))
-            * u64::from(layout.rows);
+    let mut first = (u64::from(thread::block_idx_y()) * u64::from(warps_of_block)
+        + u64::from(warp))
+        * u64::from(layout.rows);
     let mut stage = 0;
-    // SAFETY: the launch has shared memory for W, and for two stages of X and a tile of Y of each warp. Each row belongs
-    // to one warp. The lanes of a warp wait for each other between the copies to a stage and its use, between its use
-    // and the next copies to it, and before and after the copies to Y.
+    // SAFETY: the launch has shared memory for W, and for two stages of X and a tile of Y of each warp. Each row
+    // belongs to one warp. The lanes of a warp wait for each other between the copies to a stage and its use, between
+    // its use and the next copies to it, and before and after the copies to Y.
     unsafe {
         rows.clear_end(of_warp);
         rows.clear_end(of_warp.offset_bytes(layout.x_bytes()));
@@ -133,7 +140,13 @@ pub unsafe fn flat_fragments<T: TensorCoreElement, const STEPS: usize>(
             }
             warp::sync_warp(FULL_MASK);
             // The cast is exact: the first row is below the rows.
-            copy_to_y(&y, (first as u32, count), (0, layout.cols), of_y, (lane, WARP_SIZE));
+            copy_to_y(
+                &y,
+                (first as u32, count),
+                (0, layout.cols),
+                of_y,
+                (lane, WARP_SIZE),
+            );
             warp::sync_warp(FULL_MASK);
             first += step;
         }
@@ -227,7 +240,11 @@ unsafe fn multiply<T: TensorCoreElement, const STEPS: usize>(
                 }
             });
         }
-        weights = weights.offset_bytes(if const { STEPS == 4 } { 2 * of_group } else { of_group });
+        weights = weights.offset_bytes(if const { STEPS == 4 } {
+            2 * of_group
+        } else {
+            of_group
+        });
         groups -= if has_second { 2 } else { 1 };
     }
 }

@@ -55,7 +55,8 @@ pub(crate) unsafe fn finish<T: Operand, const ROWS: usize>(
 ///
 /// # Safety
 ///
-/// `to` has room for them, at a multiple of four elements if `columns` is one, and of two if it is even.
+/// `to` is the place of column `column` of the row, and has room for them. It is at a multiple of four elements if
+/// `columns` is one, and of two if it is even.
 #[inline(always)]
 pub(crate) unsafe fn gather<T: Operand>(
     sums: [T::Sum; 4],
@@ -104,7 +105,7 @@ pub(crate) unsafe fn gather<T: Operand>(
 /// # Safety
 ///
 /// `from` holds the rows without gaps. Y has the rows and columns, and no other thread writes them. `first` is a
-/// multiple of 8. All `threads` threads call it.
+/// multiple of 8, and `from` and Y are aligned to 16 bytes. All `threads` threads call it, which are at least 8.
 #[inline(always)]
 pub(crate) unsafe fn copy_to_y<T: Operand>(
     y: &DenseMut<T>,

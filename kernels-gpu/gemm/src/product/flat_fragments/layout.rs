@@ -23,19 +23,20 @@ const SIZE: u32 = 2;
 /// Maximum number of rows of a tile.
 const MOST_ROWS: u32 = 256;
 
-/// Shared memory for the tiles of a warp in bytes, unless 16 rows take more. So 32 warps fit on a multiprocessor.
+/// Shared memory for the tiles of a warp in bytes, unless 16 rows take more. If W is small, 32 warps then fit on a
+/// multiprocessor of an H100.
 const WARP_BYTES: u32 = 6 << 10;
 
-/// Minimum number of tiles for each warp, if there are rows: with fewer, some warps would have a large part more than
-/// others.
+/// A tile has fewer rows, but at least 16, until each warp has so many tiles. With few tiles, one more for some of the
+/// warps would take much of the time.
 const TILES_OF_WARP: u64 = 4;
 
-/// The numbers of warps that a block may have, if it fits in shared memory. A large W leaves room for more warps on a
-/// multiprocessor if all of them are in one block.
+/// The numbers of warps that a block may have; if not even the first fits in shared memory, it has 4, 2 or 1. A block
+/// keeps one copy of W. With a large W, one large block has room for more warps than several small ones.
 #[cfg(not(target_arch = "nvptx64"))]
-const BLOCK_WARPS: [u32; 7] = [8, 12, 16, 20, 24, 28, 32];
+pub(super) const BLOCK_WARPS: [u32; 7] = [8, 12, 16, 20, 24, 28, 32];
 
-/// The warps for which a multiprocessor has registers.
+/// The warps for which a multiprocessor has registers, as the attribute of the kernel limits them.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn resident_warps(depth: u32) -> u32 {
     match Layout::packed_steps(depth) {
@@ -112,7 +113,8 @@ impl Layout {
         self.cols.div_ceil(COLUMNS)
     }
 
-    /// Bytes of packed W. This and other numbers of bytes are at most `u32::MAX`; such a launch is refused.
+    /// Bytes of packed W. Numbers of bytes saturate at `u32::MAX`. No device has so much shared memory, so the caller
+    /// refuses such a launch.
     #[inline(always)]
     pub fn w_bytes(self) -> u32 {
         let per_group = Self::packed_steps(self.depth) * Self::FRAGMENT_BYTES;
@@ -154,15 +156,17 @@ pub(super) fn launch(problem: GemmProblem) -> LaunchConfig {
         let room = with_system(problem.shared_bytes) / with_system(bytes(warps));
         room.min(resident_warps(problem.depth) / warps)
     };
-    // The warps that have 16 rows each, if all multiprocessors have equally many.
+    // More warps on a multiprocessor would not have 16 rows each.
     let useful = problem.rows.div_ceil(ROWS) / problem.multiprocessors.max(1);
     // On a tie `max_by_key` takes the last one, which has the fewest warps.
     let blocks = BLOCK_WARPS.into_iter().rev();
     let most = blocks
-        .filter(|&warps| warps <= useful.max(8))
+        .filter(|&warps| warps <= useful.max(BLOCK_WARPS[0]))
         .max_by_key(|&warps| fitting(warps) * warps);
     let fewer = [4, 2].into_iter().find(|&warps| fitting(warps) > 0);
-    let warps = (most.filter(|&warps| fitting(warps) > 0)).or(fewer).unwrap_or(1);
+    let warps = (most.filter(|&warps| fitting(warps) > 0))
+        .or(fewer)
+        .unwrap_or(1);
     let fitting = fitting(warps).max(1);
     let most = (problem.multiprocessors.max(1)).saturating_mul(fitting);
     let blocks = problem.rows.div_ceil(ROWS * warps);

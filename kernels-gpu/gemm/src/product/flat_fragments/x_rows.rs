@@ -91,8 +91,9 @@ impl<T: Operand> XRows<T> {
     }
 }
 
-/// Where a lane's elements of 16 rows in a stage are. The lane with g = lane / 4 and t = lane % 4 has elements 4t to 4t + 3 of
-/// each step of rows g and g + 8, as [`TensorCoreElement`](crate::TensorCoreElement) wants half a strip.
+/// Where a lane's elements of 16 rows in a stage are. The lane with g = lane / 4 and t = lane % 4 has elements 4t to
+/// 4t + 3 of each step, which is 16 columns, of rows g and g + 8. They are half a strip of
+/// [`TensorCoreElement`](crate::TensorCoreElement).
 #[derive(Clone, Copy)]
 pub(super) struct XStrips {
     /// Bytes from the first row to the word with the lane's first element of row g.
