@@ -1,6 +1,6 @@
 //! Chooses the kernel of a plan, and checks one that the caller has chosen.
 
-use super::{GemmElement, GemmError, GemmKernel, GemmOptions, GemmProblem, problem};
+use super::{GemmElement, GemmError, GemmKernel, GemmOptions, GemmProblem, PlannedLaunch, problem};
 use crate::device::{Device, Version};
 use ndarray::ArrayView2;
 use warprow_kernels::gemm::product::{
@@ -64,8 +64,8 @@ fn most_shallow(element: &str, cols: usize) -> usize {
         // Up to three columns in any case, and up to eleven of X and W together: then the instructions for a tile of 16
         // rows on tensor cores take longer than memory does.
         "f64" => 11_usize.saturating_sub(cols).max(3),
-        // Up to 31 products for a row: with more, tensor cores are faster.
-        _ => 31_usize.checked_div(cols).unwrap_or(0),
+        // As long as the columns of X times those of W are at most 31. With more, tensor cores are faster.
+        _ => 31 / cols.max(1),
     }
 }
 
@@ -101,17 +101,15 @@ fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKer
     }
 }
 
-/// Whether `flat_fragments` takes so many columns of X, and has enough shared memory for large blocks.
+/// Whether `flat_fragments` takes so many columns of X, and has enough shared memory for blocks that keep a
+/// multiprocessor busy.
 fn has_flat_blocks<T: GemmElement>(device: &Device, w: (usize, usize)) -> bool {
     let kernel = GemmKernel::FlatFragments;
-    let extents = w.0.try_into().ok().zip(w.1.try_into().ok());
-    let planned = extents
-        .filter(|_| takes::<T>(kernel, w.0, device))
-        .and_then(|w| kernel.plan::<T>(problem(device, 1, w, None)));
-    planned.is_some_and(|planned| {
-        let most = device.properties().max_shared_bytes_per_block;
-        planned.config.block.x >= flat_fragments::FULL_BLOCK && planned.config.shared_bytes <= most
-    })
+    let most = device.properties().max_shared_bytes_per_block;
+    takes::<T>(kernel, w.0, device)
+        && plan_of_one_row::<T>(kernel, device, w).is_some_and(|plan| {
+            plan.config.block.x >= flat_fragments::FULL_BLOCK && plan.config.shared_bytes <= most
+        })
 }
 
 /// The fastest kernel that is exact enough for a W in f32.
@@ -147,9 +145,19 @@ fn f32_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKern
 
 /// Whether the kernel streams a W of f32, because shared memory has no room for it.
 fn streams(kernel: GemmKernel, device: &Device, w: (usize, usize)) -> bool {
-    let extents = w.0.try_into().ok().zip(w.1.try_into().ok());
-    let plan = extents.and_then(|w| kernel.plan::<f32>(problem(device, 1, w, None)));
-    plan.is_some_and(|plan| plan.kernel.name().contains("Streamed"))
+    plan_of_one_row::<f32>(kernel, device, w)
+        .is_some_and(|plan| plan.kernel.name().contains("Streamed"))
+}
+
+/// The instance and the launch for an X of one row, which show what depends on W alone; `None` if W is too large for a
+/// problem, or the kernel has no instance for the type.
+fn plan_of_one_row<T: GemmElement>(
+    kernel: GemmKernel,
+    device: &Device,
+    w: (usize, usize),
+) -> Option<PlannedLaunch<T>> {
+    let w = w.0.try_into().ok().zip(w.1.try_into().ok())?;
+    kernel.plan::<T>(problem(device, 1, w, None))
 }
 
 /// Whether the kernel can multiply an X of `depth` columns on the device.

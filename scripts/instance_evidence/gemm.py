@@ -46,8 +46,8 @@ REASONS = {
     "the fastest other kernel (docs/notes/gemm.md)",
     "gemm_sm90_fragments_Columns32": "17 to 32 columns of W, of which one is measured there, and deep products: 2 to "
     "15 % (docs/notes/gemm.md)",
-    "gemm_shallow_f16": "fewer than 32 products in a row, which are not measured there: up to 2.3 times as fast as "
-    "flat_fragments (docs/notes/gemm.md)",
+    "gemm_shallow_f16": "the columns of X times those of W less than 32, which are not measured there: up to 2.3 times "
+    "as fast as flat_fragments (docs/notes/gemm.md)",
     "gemm_fragments_*": "rows of an odd number of 16-bit elements, the default for them",
     "gemm_warpgroup_fragments_f16_Columns128": "65 to 127 columns, which are not measured: the streamed tile takes "
     "1.12 times as long at 64 columns, and as long at 128",

@@ -7,7 +7,9 @@ use std::num::NonZeroUsize;
 use warprow::device::{Device, EmulatorOptions, Schedule};
 use warprow::log_softmax::LogSoftmax;
 use warprow::reference::verify_log_softmax;
-use warprow::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, bf16, f16, generate};
+use warprow::{
+    Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning, LaunchConfig, bf16, f16, generate,
+};
 
 /// Rows and columns of X, and columns of Y: one and several tiles of columns, even and odd ones, and depths that
 /// `shallow` takes.
@@ -59,27 +61,39 @@ fn no_kernel_has_a_fault_under_100_random_schedules() {
     }
 }
 
+/// Multiplies whole numbers by the kernel under random schedules, on one worker, which counts as one multiprocessor. X
+/// has so many rows that each block, or each warp, takes several tiles: `check_launch` asserts it.
+fn several_tiles_in_turn<T: GemmElement>(
+    kernel: GemmKernel,
+    shape @ (m, k, n): (usize, usize, usize),
+    seeds: u64,
+    check_launch: impl Fn(LaunchConfig),
+) {
+    let (x, w, wanted) = operands::<T>(shape);
+    for seed in 0..seeds {
+        let options = EmulatorOptions::new()
+            .workers(NonZeroUsize::new(1))
+            .schedule(Schedule::Random { seed });
+        let device = Device::emulator(options);
+        let options = GemmOptions::new().tuning(GemmTuning::new().kernel(kernel));
+        let gemm = Gemm::plan(&device, w.view(), None, options).unwrap();
+        check_launch(gemm.launch_config(m).unwrap().unwrap());
+        let y = gemm.multiply(x.view()).unwrap();
+        assert_eq!(y.mapv(T::to_f64), wanted, "{k} to {n} columns on {device}");
+        let y = multiply_with_gaps(&gemm, x.view(), (5, 3));
+        assert_eq!(y.mapv(T::to_f64), wanted, "gaps, {k} to {n} columns");
+    }
+}
+
 #[test]
 fn blocks_of_shallow_that_take_several_tiles_in_turn_have_no_fault_and_are_exact() {
     fn one<T: GemmElement>() {
-        let tuning = GemmTuning::new().kernel(GemmKernel::Shallow);
         // With these columns, a tile has at most 32 rows.
-        for shape @ (m, k, n) in [(650, 31, 139), (530, 32, 1030)] {
-            let (x, w, wanted) = operands::<T>(shape);
-            for seed in 0..3 {
-                let options = EmulatorOptions::new()
-                    .workers(NonZeroUsize::new(1))
-                    .schedule(Schedule::Random { seed });
-                let device = Device::emulator(options);
-                let options = GemmOptions::new().tuning(tuning);
-                let gemm = Gemm::plan(&device, w.view(), None, options).unwrap();
-                let blocks = gemm.launch_config(m).unwrap().unwrap().grid.y;
-                assert!(m > 2 * 32 * blocks as usize, "{blocks} blocks");
-                let y = gemm.multiply(x.view()).unwrap();
-                assert_eq!(y.mapv(T::to_f64), wanted, "{k} to {n} columns on {device}");
-                let y = multiply_with_gaps(&gemm, x.view(), (5, 3));
-                assert_eq!(y.mapv(T::to_f64), wanted, "gaps, {k} to {n} columns");
-            }
+        for shape in [(650, 31, 139), (530, 32, 1030)] {
+            several_tiles_in_turn::<T>(GemmKernel::Shallow, shape, 3, |launch| {
+                let blocks = launch.grid.y as usize;
+                assert!(shape.0 > 2 * 32 * blocks, "{blocks} blocks");
+            });
         }
     }
     one::<f32>();
@@ -90,27 +104,17 @@ fn blocks_of_shallow_that_take_several_tiles_in_turn_have_no_fault_and_are_exact
 #[test]
 fn warps_of_flat_fragments_that_take_several_tiles_in_turn_have_no_fault_and_are_exact() {
     fn one<T: GemmElement>() {
-        let tuning = GemmTuning::new().kernel(GemmKernel::FlatFragments);
-        // One, two and three steps of X. One worker counts as one multiprocessor, so the first X has four tiles of 32
-        // rows for each of 32 warps.
-        for shape @ (m, k, n) in [(4200, 5, 20), (1100, 31, 139), (900, 41, 50)] {
-            let (x, w, wanted) = operands::<T>(shape);
-            for seed in 0..2 {
-                let options = EmulatorOptions::new()
-                    .workers(NonZeroUsize::new(1))
-                    .schedule(Schedule::Random { seed });
-                let device = Device::emulator(options);
-                let options = GemmOptions::new().tuning(tuning);
-                let gemm = Gemm::plan(&device, w.view(), None, options).unwrap();
-                let launch = gemm.launch_config(m).unwrap().unwrap();
+        // One, two and three steps of X. Each of the 32 warps has four tiles of 32 rows of the first X, and more than
+        // two of 16 rows of the others.
+        for (shape, least) in [
+            ((4200, 5, 20), 4 * 32),
+            ((1100, 31, 139), 2 * 16 + 1),
+            ((900, 41, 50), 2 * 16 + 1),
+        ] {
+            several_tiles_in_turn::<T>(GemmKernel::FlatFragments, shape, 2, |launch| {
                 let warps = (launch.grid.y * launch.block.x / 32) as usize;
-                assert!(m > 2 * 16 * warps, "{warps} warps");
-                assert!(k > 5 || m >= 4 * 32 * warps, "{warps} warps");
-                let y = gemm.multiply(x.view()).unwrap();
-                assert_eq!(y.mapv(T::to_f64), wanted, "{k} to {n} columns on {device}");
-                let y = multiply_with_gaps(&gemm, x.view(), (5, 3));
-                assert_eq!(y.mapv(T::to_f64), wanted, "gaps, {k} to {n} columns");
-            }
+                assert!(shape.0 >= least * warps, "{warps} warps");
+            });
         }
     }
     one::<f16>();

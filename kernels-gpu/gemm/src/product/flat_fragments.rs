@@ -5,7 +5,7 @@
 //! at a multiple of 16 bytes whatever the columns are. The warp copies it to shared memory a tile ahead, by
 //! asynchronous copies of 16 bytes. It multiplies 16 rows and 16 columns at once, gathers the tile of Y in shared
 //! memory, and writes it as one range, too. X and Y are not padded, and no sector is written in parts. If X has gaps
-//! between its rows, and for the last rows, the warp copies element by element; if Y has gaps, it writes so.
+//! between its rows, and for the last rows, the warp copies element by element. It writes so, too, if Y has gaps.
 //!
 //! ```text
 //! rows of 5 elements of X, 2 bytes each, in shared memory: lanes 4g to 4g + 3 have 4 elements each of rows g and g + 8

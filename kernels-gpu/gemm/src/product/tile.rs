@@ -33,7 +33,7 @@ use std::iter;
 
 /// Bytes of shared memory that the CUDA system reserves for each block.
 #[cfg(not(target_arch = "nvptx64"))]
-const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
+pub(crate) const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 
 /// How much of a multiprocessor's shared memory of so many bytes is left to the L1 cache if X is copied through it: 32
 /// KiB, or a sixth, which is less on GPUs with less shared memory.

@@ -1,6 +1,8 @@
 //! The sizes of a warp's tile and of what a block keeps in shared memory; the launch; and the order of packed W.
 
 #[cfg(not(target_arch = "nvptx64"))]
+use crate::product::tile::SHARED_BYTES_OF_SYSTEM;
+#[cfg(not(target_arch = "nvptx64"))]
 use crate::{GemmProblem, MAX_GRID_Y};
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_std::prelude::*;
@@ -44,10 +46,6 @@ const fn resident_warps(depth: u32) -> u32 {
         _ => 24,
     }
 }
-
-/// Shared memory that the CUDA system takes for each block, in bytes.
-#[cfg(not(target_arch = "nvptx64"))]
-const SHARED_BYTES_OF_SYSTEM: u32 = 1 << 10;
 
 /// The columns of X and Y, and the rows of a tile: a power of two, at least [`ROWS`].
 #[derive(Clone, Copy)]
