@@ -176,7 +176,7 @@ kernels! {
         WideLoads = wide_loads: f32;
     }
     /// The kernels that run by default, most of them on tensor cores.
-    mod product with tile warp_product whole_rows {
+    mod product with packed_weights tile warp_product whole_rows {
         Staged = staged: f32;
         Shallow = shallow: f32 f64 f16 bf16;
         InnerProducts = inner_products: f32 f64 f16 bf16;

@@ -27,6 +27,7 @@ mod x_rows;
 use crate::product::flat_fragments::layout::{BLOCK_WARPS, launch, pack};
 use crate::product::flat_fragments::layout::{COLUMNS, Layout, MAX_DEPTH, ROWS};
 use crate::product::flat_fragments::x_rows::{XRows, XStrips};
+use crate::product::packed_weights;
 use crate::product::whole_rows::{copy_to_y, finish, gather};
 use crate::{BiasRelu, GemmKernel, Rung, Strides, TensorCoreElement};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -86,7 +87,8 @@ impl<T: TensorCoreElement> Multiplies<T> for FlatFragments {
 #[kernel(
     name = "gemm_flat_fragments",
     T = [f16, bf16], STEPS = [1], registers = 64;
-    T = [f16, bf16], STEPS = [2, 4], registers = 80
+    T = [f16, bf16], STEPS = [2], registers = 72;
+    T = [f16, bf16], STEPS = [4], registers = 80
 )]
 pub unsafe fn flat_fragments<T: TensorCoreElement, const STEPS: usize>(
     x: Dense<T>,
@@ -116,7 +118,7 @@ pub unsafe fn flat_fragments<T: TensorCoreElement, const STEPS: usize>(
     unsafe {
         rows.clear_end(of_warp);
         rows.clear_end(of_warp.offset_bytes(layout.x_bytes()));
-        copy_weights(&w, layout, weights, (thread, thread::block_dim_x()));
+        packed_weights::copy(w.data.cast(), weights, layout.w_bytes());
         async_copy::commit();
         rows.copy(first, of_warp);
         async_copy::commit();
@@ -152,28 +154,6 @@ pub unsafe fn flat_fragments<T: TensorCoreElement, const STEPS: usize>(
         }
         // The last group of copies is empty; it must be waited for, too.
         async_copy::wait::<0>();
-    }
-}
-
-/// Begins the copies of packed W to shared memory.
-///
-/// # Safety
-///
-/// `to` has room for it, and no thread uses it. All `threads` threads of the block call it.
-#[inline(always)]
-unsafe fn copy_weights<T: TensorCoreElement>(
-    w: &Dense<T>,
-    layout: Layout,
-    to: Shared<u32>,
-    (thread, threads): (u32, u32),
-) {
-    let from = w.data.cast::<u32>();
-    let words = layout.w_bytes() / 4;
-    let mut i = 4 * thread;
-    while i < words {
-        // SAFETY: packed W has as many words, in vectors of 16 bytes.
-        unsafe { async_copy::copy::<u32, 4>(to.offset(i as usize), from.offset(i as usize)) };
-        i += 4 * threads;
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) const BLOCK_WARPS: [u32; 7] = [8, 12, 16, 20, 24, 28, 32];
 const fn resident_warps(depth: u32) -> u32 {
     match Layout::packed_steps(depth) {
         1 => 32,
+        2 => 28,
         _ => 24,
     }
 }
@@ -154,12 +155,14 @@ pub(super) fn launch(problem: GemmProblem) -> LaunchConfig {
         let room = with_system(problem.shared_bytes) / with_system(bytes(warps));
         room.min(resident_warps(problem.depth) / warps)
     };
-    // More warps on a multiprocessor would not have 16 rows each.
-    let useful = problem.rows.div_ceil(ROWS) / problem.multiprocessors.max(1);
+    // With so many warps on a multiprocessor each has 16 rows. The step to the next number of warps is the first one.
+    let (least, step) = (BLOCK_WARPS[0], BLOCK_WARPS[1] - BLOCK_WARPS[0]);
+    let tiles = problem.rows.div_ceil(ROWS);
+    let useful = tiles.div_ceil(problem.multiprocessors.max(1)).max(least);
     // On a tie `max_by_key` takes the last one, which has the fewest warps.
     let blocks = BLOCK_WARPS.into_iter().rev();
     let most = blocks
-        .filter(|&warps| warps <= useful.max(BLOCK_WARPS[0]))
+        .filter(|&warps| warps < useful.saturating_add(step))
         .max_by_key(|&warps| fitting(warps) * warps);
     let fewer = [4, 2].into_iter().find(|&warps| fitting(warps) > 0);
     let warps = (most.filter(|&warps| fitting(warps) > 0))

@@ -18,6 +18,7 @@ mod stage;
 pub(crate) use self::stage::Stage;
 
 use self::copies::LaneCopies;
+use crate::product::packed_weights;
 use crate::product::tile::TileLayout;
 use cuda_std::async_copy;
 use cuda_std::prelude::*;
@@ -128,7 +129,7 @@ impl Ring {
         // before one is used, or as many, so each stage is filled once; the barrier comes before W is used.
         unsafe {
             if !tile.streamed {
-                ring.copy_weights(0, 0, weight_room);
+                packed_weights::copy(ring.packed, weights, weight_room);
                 async_copy::commit();
             }
             let ahead = ring.ahead();
@@ -287,7 +288,8 @@ impl Ring {
                 && self.tile.streamed
             {
                 let bytes = self.weight_bytes;
-                self.copy_weights(u64::from(chunk) * u64::from(bytes), stage * bytes, bytes);
+                let from = (self.packed).offset_bytes(u64::from(chunk) * u64::from(bytes));
+                packed_weights::copy(from, self.weights.offset_bytes(stage * bytes), bytes);
             }
         }
         async_copy::commit();
@@ -298,29 +300,6 @@ impl Ring {
     fn publish_weights(&self) {
         if self.tile.warps_together > 1 {
             warpgroup::publish();
-        }
-    }
-
-    /// Begins the copy of `bytes` bytes of packed W from byte `from` on to byte `to` of its shared memory; all threads
-    /// of the block share the work.
-    ///
-    /// # Safety
-    ///
-    /// Packed W has these bytes, shared memory has room for them, and no thread uses it. The numbers are multiples of
-    /// 16.
-    #[inline(always)]
-    unsafe fn copy_weights(&self, from: u64, to: u32, bytes: u32) {
-        let (from, to) = (
-            self.packed.offset_bytes(from),
-            self.weights.offset_bytes(to),
-        );
-        let mut i = 16 * thread::thread_idx_x();
-        while i < bytes {
-            // SAFETY: `i < bytes`, both are multiples of 16, and `bytes` bytes exist on both sides by the contract.
-            unsafe {
-                async_copy::copy::<u32, 4>(to.offset_bytes(i), from.offset_bytes(i.into()));
-            }
-            i += 16 * thread::block_dim_x();
         }
     }
 }
