@@ -74,9 +74,15 @@ fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKer
     let (depth, cols) = w.dim();
     let is_odd = !depth.is_multiple_of(2);
     // Tiles copy rows of X and write rows of Y one by one, in pieces as large as their alignment allows. With pieces of
-    // 16 bytes they are faster for 16 columns of X and of W. With 17 to 64 of X that was not measured, and tiles stay.
+    // 16 bytes they are faster for more than 32 columns of X. For fewer they are faster if W fills the tile.
     let has_vectors = depth.is_multiple_of(VECTOR) && cols.is_multiple_of(VECTOR);
-    let suits_tiles = has_vectors && (depth > 16 || depth == 16 && cols <= NARROW);
+    let suits_tiles = match depth {
+        0..16 => false,
+        16 => cols <= NARROW,
+        17..=32 => !matches!(cols, 17..=47 | 49..=63 | 65..=88),
+        _ => true,
+    };
+    let suits_tiles = has_vectors && suits_tiles;
     if !suits_tiles && has_flat_blocks::<T>(device, w.dim()) {
         return GemmKernel::FlatFragments;
     }

@@ -118,10 +118,9 @@ fn flat_fragments_have_as_many_warps_as_registers_or_shared_memory_allow() {
         assert!(bytes <= 227 << 10);
         (blocks, warps)
     };
-    // Registers allow 32, 28 or 24 warps.
+    // Registers allow 32 or 24 warps.
     assert_eq!(of_many((12, 17)), (4 * 132, 8));
-    assert_eq!(of_many((32, 17)), (132, 28));
-    assert_eq!(of_many((48, 17)), (3 * 132, 8));
+    assert_eq!(of_many((32, 17)), (3 * 132, 8));
     // Shared memory allows 28 in one block, and 24 in smaller ones.
     assert_eq!(of_many((16, 200)), (132, 28));
     // With few rows, smaller blocks spread over more multiprocessors.
@@ -129,6 +128,15 @@ fn flat_fragments_have_as_many_warps_as_registers_or_shared_memory_allow() {
     assert_eq!(launch(227 << 10, 132 * 16 * 28, (16, 200)).1, 28);
     // A tile more than 28 for each multiprocessor: with 32 warps, none has two.
     assert_eq!(launch(227 << 10, 132 * 16 * 28 + 1, (1, 211)).1, 32);
+    // 43 tiles for each multiprocessor: 22 warps or more have two each at most.
+    assert_eq!(
+        launch(227 << 10, 132 * 16 * 43, (1, 211)).0,
+        132 * 43_u32.div_ceil(16)
+    );
+    assert_eq!(
+        launch(227 << 10, 132 * 16 * 43, (12, 17)).0,
+        132 * 43_u32.div_ceil(16)
+    );
     // W takes 46 KiB, once for 12 warps.
     assert_eq!(of_many((37, 365)), (132, 12));
     // Each warp has at least 16 rows, if there are so many.

@@ -87,8 +87,7 @@ impl<T: TensorCoreElement> Multiplies<T> for FlatFragments {
 #[kernel(
     name = "gemm_flat_fragments",
     T = [f16, bf16], STEPS = [1], registers = 64;
-    T = [f16, bf16], STEPS = [2], registers = 72;
-    T = [f16, bf16], STEPS = [4], registers = 80
+    T = [f16, bf16], STEPS = [2, 4], registers = 80
 )]
 pub unsafe fn flat_fragments<T: TensorCoreElement, const STEPS: usize>(
     x: Dense<T>,

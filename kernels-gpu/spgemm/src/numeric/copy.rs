@@ -160,10 +160,15 @@ pub unsafe fn copy_rows<T: Real>(
         let sum = inclusive_sum::<32>(FULL_MASK, count);
         let total = warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE);
         let (from, to) = (from.wrapping_sub(sum - count), to.wrapping_sub(sum - count));
+        // The lanes' entries begin at a cache line of C: a write of 32 entries then touches one line, not two, as long
+        // as no rows are left out.
+        let before = warp::shfl_idx(FULL_MASK, to, 0, WARP_SIZE) % WARP_SIZE;
         let mut first = 0;
-        while first < total {
+        while first < total.saturating_add(before) {
+            // A lane before the first entry has a number above all entries.
+            let number = |u: u32| (first + u * WARP_SIZE + lane).wrapping_sub(before);
             let entries: [(u32, u32, T); UNROLL] = array::from_fn(|u| {
-                let p = first + u as u32 * WARP_SIZE + lane;
+                let p = number(u as u32);
                 let owner = owner::<32>(FULL_MASK, sum, p);
                 let from = warp::shfl_idx(FULL_MASK, from, owner, WARP_SIZE).wrapping_add(p);
                 let to = warp::shfl_idx(FULL_MASK, to, owner, WARP_SIZE).wrapping_add(p);
@@ -184,7 +189,7 @@ pub unsafe fn copy_rows<T: Real>(
                 }
             });
             unroll!(u in 0..4 {
-                if first + u as u32 * WARP_SIZE + lane < total {
+                if number(u as u32) < total {
                     let (to, column, value) = entries[u];
                     col_idx.store(to as usize, column);
                     values.store(to as usize, value);

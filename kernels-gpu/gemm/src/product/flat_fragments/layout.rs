@@ -43,7 +43,6 @@ pub(super) const BLOCK_WARPS: [u32; 7] = [8, 12, 16, 20, 24, 28, 32];
 const fn resident_warps(depth: u32) -> u32 {
     match Layout::packed_steps(depth) {
         1 => 32,
-        2 => 28,
         _ => 24,
     }
 }
@@ -141,24 +140,46 @@ impl Layout {
     }
 }
 
+/// Bytes of a block of so many warps. They saturate where the block cannot be launched anyway.
+#[cfg(not(target_arch = "nvptx64"))]
+fn block_bytes(layout: Layout, warps: u32) -> u32 {
+    let bytes = u64::from(layout.w_bytes()) + u64::from(warps) * u64::from(layout.warp_bytes());
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
 /// The grid has blocks along y, whose warps share the rows.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(super) fn launch(problem: GemmProblem) -> LaunchConfig {
     let layout = Layout::of(problem.depth, problem.cols);
-    // Saturates where the block cannot be launched anyway.
-    let bytes = |warps: u32| {
-        let bytes = u64::from(layout.w_bytes()) + u64::from(warps) * u64::from(layout.warp_bytes());
-        u32::try_from(bytes).unwrap_or(u32::MAX)
+    let tiles = problem.rows.div_ceil(ROWS);
+    let multiprocessors = problem.multiprocessors.max(1);
+    let (warps, fitting) = block(problem, layout, tiles.div_ceil(multiprocessors));
+    let most = multiprocessors.saturating_mul(fitting);
+    let tile = layout.for_rows(problem.rows, most.saturating_mul(warps));
+    // If tiles are small, warps have few of them: then as many for each as possible, although not all warps that the
+    // device has room for run. Else some would have one tile more than the others, which wait for them.
+    let rounds = match tile.rows {
+        ROWS => tiles.div_ceil(most.saturating_mul(warps)).max(1),
+        _ => 1,
     };
+    let blocks = tiles.div_ceil(warps.saturating_mul(rounds));
+    let blocks = blocks.min(most).clamp(1, MAX_GRID_Y);
+    LaunchConfig::new((1, blocks), warps * WARP_SIZE).shared_bytes(block_bytes(layout, warps))
+}
+
+/// The warps of a block, and the blocks that a multiprocessor has room for. It has `tiles` tiles of 16 rows.
+#[cfg(not(target_arch = "nvptx64"))]
+fn block(problem: GemmProblem, layout: Layout, tiles: u32) -> (u32, u32) {
+    let resident = resident_warps(problem.depth);
     let with_system = |bytes: u32| bytes.saturating_add(SHARED_BYTES_OF_SYSTEM);
     let fitting = |warps: u32| {
-        let room = with_system(problem.shared_bytes) / with_system(bytes(warps));
-        room.min(resident_warps(problem.depth) / warps)
+        let bytes = with_system(block_bytes(layout, warps));
+        (with_system(problem.shared_bytes) / bytes).min(resident / warps)
     };
-    // With so many warps on a multiprocessor each has 16 rows. The step to the next number of warps is the first one.
-    let (least, step) = (BLOCK_WARPS[0], BLOCK_WARPS[1] - BLOCK_WARPS[0]);
-    let tiles = problem.rows.div_ceil(ROWS);
-    let useful = tiles.div_ceil(problem.multiprocessors.max(1)).max(least);
+    // With fewer warps, the tiles would take more rounds.
+    let rounds = tiles.div_ceil(resident).max(1);
+    let useful = tiles.div_ceil(rounds).max(BLOCK_WARPS[0]);
+    let step = BLOCK_WARPS[1] - BLOCK_WARPS[0];
     // On a tie `max_by_key` takes the last one, which has the fewest warps.
     let blocks = BLOCK_WARPS.into_iter().rev();
     let most = blocks
@@ -168,11 +189,7 @@ pub(super) fn launch(problem: GemmProblem) -> LaunchConfig {
     let warps = (most.filter(|&warps| fitting(warps) > 0))
         .or(fewer)
         .unwrap_or(1);
-    let fitting = fitting(warps).max(1);
-    let most = (problem.multiprocessors.max(1)).saturating_mul(fitting);
-    let blocks = problem.rows.div_ceil(ROWS * warps);
-    let blocks = blocks.min(most).clamp(1, MAX_GRID_Y);
-    LaunchConfig::new((1, blocks), warps * WARP_SIZE).shared_bytes(bytes(warps))
+    (warps, fitting(warps).max(1))
 }
 
 /// W in the order in which lanes load it, padded with zeros. For each 16 columns and each step, the lane with
