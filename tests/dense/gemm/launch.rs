@@ -122,7 +122,8 @@ fn flat_fragments_have_as_many_warps_as_registers_or_shared_memory_allow() {
     assert_eq!(of_many((12, 17)), (4 * 132, 8));
     assert_eq!(of_many((32, 17)), (3 * 132, 8));
     // Shared memory allows 28 in one block, and 24 in smaller ones.
-    assert_eq!(of_many((16, 200)), (132, 28));
+    // 65,536 tiles are 18 rounds.
+    assert_eq!(of_many((16, 200)), (65_536_u32.div_ceil(18 * 28), 28));
     // With few rows, smaller blocks spread over more multiprocessors.
     assert_eq!(launch(227 << 10, 132 * 16 * 9, (16, 200)).1, 8);
     assert_eq!(launch(227 << 10, 132 * 16 * 28, (16, 200)).1, 28);
@@ -131,14 +132,14 @@ fn flat_fragments_have_as_many_warps_as_registers_or_shared_memory_allow() {
     // 43 tiles for each multiprocessor: 22 warps or more have two each at most.
     assert_eq!(
         launch(227 << 10, 132 * 16 * 43, (1, 211)).0,
-        132 * 43_u32.div_ceil(16)
+        (132 * 43_u32).div_ceil(2 * 8)
     );
     assert_eq!(
         launch(227 << 10, 132 * 16 * 43, (12, 17)).0,
-        132 * 43_u32.div_ceil(16)
+        (132 * 43_u32).div_ceil(2 * 8)
     );
-    // W takes 46 KiB, once for 12 warps.
-    assert_eq!(of_many((37, 365)), (132, 12));
+    // W takes 46 KiB, once for 12 warps. The tiles are 42 rounds.
+    assert_eq!(of_many((37, 365)), (65_536_u32.div_ceil(42 * 12), 12));
     // Each warp has at least 16 rows, if there are so many.
     assert_eq!(launch(227 << 10, 10_000, (12, 17)).0, 79);
     assert_eq!(launch(227 << 10, 1, (12, 17)).0, 1);

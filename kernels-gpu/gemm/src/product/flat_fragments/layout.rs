@@ -156,8 +156,8 @@ pub(super) fn launch(problem: GemmProblem) -> LaunchConfig {
     let (warps, fitting) = block(problem, layout, tiles.div_ceil(multiprocessors));
     let most = multiprocessors.saturating_mul(fitting);
     let tile = layout.for_rows(problem.rows, most.saturating_mul(warps));
-    // If tiles are small, warps have few of them: then as many for each as possible, although not all warps that the
-    // device has room for run. Else some would have one tile more than the others, which wait for them.
+    // Warps may have few of the smallest tiles. Then each gets as many as the others, although fewer warps run than the
+    // device has room for. Else some would have a tile more, for which the others wait.
     let rounds = match tile.rows {
         ROWS => tiles.div_ceil(most.saturating_mul(warps)).max(1),
         _ => 1,
