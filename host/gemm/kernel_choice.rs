@@ -73,16 +73,8 @@ fn most_shallow(element: &str, cols: usize) -> usize {
 fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKernel {
     let (depth, cols) = w.dim();
     let is_odd = !depth.is_multiple_of(2);
-    // Tiles copy rows of X and write rows of Y one by one, in pieces as large as their alignment allows. With pieces of
-    // 16 bytes they are faster for more than 32 columns of X. For fewer they are faster if W fills the tile.
     let has_vectors = depth.is_multiple_of(VECTOR) && cols.is_multiple_of(VECTOR);
-    let suits_tiles = match depth {
-        0..16 => false,
-        16 => cols <= NARROW,
-        17..=32 => !matches!(cols, 17..=47 | 49..=63 | 65..=88),
-        _ => true,
-    };
-    let suits_tiles = has_vectors && suits_tiles;
+    let suits_tiles = has_vectors && aligned_rows_suit_tiles(depth, cols);
     if !suits_tiles && has_flat_blocks::<T>(device, w.dim()) {
         return GemmKernel::FlatFragments;
     }
@@ -104,6 +96,22 @@ fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKer
         GemmKernel::WarpgroupFragments
     } else {
         GemmKernel::WarpFragments
+    }
+}
+
+/// Whether tiles are faster than `flat_fragments` for rows of X and Y that are aligned to 16 bytes; else they are slower.
+///
+/// Tiles are slower if W does not fill them, and most of all if it takes several, of 128 columns, and rows of Y are no
+/// multiple of 32 bytes: then rows have sectors of memory of which each tile writes a part.
+fn aligned_rows_suit_tiles(depth: usize, cols: usize) -> bool {
+    match cols {
+        ..=NARROW => depth >= 16,
+        17..=47 | 49..=63 => depth > 32,
+        48 | 64 | 113..=128 => depth > 16,
+        65..=112 => depth > 48,
+        _ if !cols.is_multiple_of(16) => false,
+        129..=160 => depth > 48,
+        _ => depth > 16,
     }
 }
 

@@ -124,7 +124,8 @@ pub(crate) unsafe fn copy_to_y<T: Operand>(
             let mut i = thread * per_vector;
             while i + per_vector <= all {
                 let vector = from.offset(i as usize).cast::<u32>().load4(0);
-                to.offset(i as usize).cast::<u32>().store4(0, vector);
+                let to = to.offset(i as usize).cast::<u32>();
+                to.store_streaming(0, vector);
                 i += threads * per_vector;
             }
             let rest = all - all % per_vector + thread;

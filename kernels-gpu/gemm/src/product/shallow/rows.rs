@@ -17,7 +17,7 @@
 use super::BLOCK;
 use crate::BiasRelu;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::GemmProblem;
+use crate::{GemmProblem, MAX_GRID_Y};
 use core::array;
 use cuda_std::prelude::*;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -31,13 +31,9 @@ const MOST_COLUMNS: u32 = 2 * BLOCK - 2;
 /// Rows that a thread multiplies at once.
 const ROWS: usize = 4;
 
-/// Maximum number of threads for each multiprocessor and tile of columns, if the blocks take rows in turn.
+/// Maximum number of threads for each multiprocessor and tile of columns. The blocks take rows in turn.
 #[cfg(not(target_arch = "nvptx64"))]
 const THREADS_PER_MULTIPROCESSOR: u32 = 1024;
-
-/// Maximum number of blocks of a grid.
-#[cfg(not(target_arch = "nvptx64"))]
-const MOST_BLOCKS: u32 = i32::MAX as u32;
 
 /// The threads of a row in a tile of so many columns, one for each pair of them; and the rows that a block multiplies
 /// side by side. These are an even number, so that a thread's pairs are aligned in all of its rows. Also, the end of a
@@ -49,35 +45,28 @@ const fn shape(columns: u32) -> (u32, u32) {
     (across, if rows == 0 { 2 } else { rows })
 }
 
-/// The number of tiles of columns, and the columns of every tile but the last ones, which may have fewer or none.
+/// The columns of every tile but the last one, which may have fewer.
 #[inline(always)]
-const fn tiles(cols: u32) -> (u32, u32) {
+const fn tile(cols: u32) -> u32 {
     let tiles = cols.div_ceil(MOST_COLUMNS);
     // Without columns there is no tile; the condition spares the panic path of a division by zero.
-    let tiles = if tiles == 0 { 1 } else { tiles };
-    (tiles, cols.div_ceil(tiles))
+    cols.div_ceil(if tiles == 0 { 1 } else { tiles })
 }
 
-/// Blocks that share the rows evenly, for each tile of columns; the blocks of neighbouring tiles follow one another.
-///
-/// If X has few columns, each block multiplies as many rows as it does at once, and ends. Then the blocks that run at
-/// the same time write neighbouring rows, which memory takes faster than rows far apart. But each block copies its tile
-/// of W. If that takes long, few blocks take rows in turn.
+/// The grid has tiles of columns along x, and along y blocks that share the rows evenly.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(super) fn launch<T: Operand>(problem: GemmProblem) -> LaunchConfig {
-    let (tiles, tile) = tiles(problem.cols);
+    let tile = tile(problem.cols);
     let (across, rows) = shape(tile);
     let threads = (across * rows).next_multiple_of(WARP_SIZE);
     let steps = problem.rows.div_ceil(rows * ROWS as u32);
-    let most = if problem.depth <= rows {
-        MOST_BLOCKS
-    } else {
-        (problem.multiprocessors.max(1)).saturating_mul(THREADS_PER_MULTIPROCESSOR / threads)
-    };
-    let steps_of_block = steps.div_ceil(most.min(MOST_BLOCKS / tiles)).max(1);
+    let most = (problem.multiprocessors.max(1))
+        .saturating_mul(THREADS_PER_MULTIPROCESSOR / threads)
+        .min(MAX_GRID_Y);
+    let steps_of_block = steps.div_ceil(most).max(1);
     let blocks = steps.div_ceil(steps_of_block).max(1);
-    LaunchConfig::new(tiles * blocks, threads)
-        .shared_bytes(problem.depth * tile * size_of::<T::Sum>() as u32)
+    let config = LaunchConfig::new((problem.cols.div_ceil(tile), blocks), threads);
+    config.shared_bytes(problem.depth * tile * size_of::<T::Sum>() as u32)
 }
 
 /// The product.
@@ -93,9 +82,8 @@ pub(super) unsafe fn multiply<T: Operand>(
     epilogue: BiasRelu<T>,
 ) {
     let weights = shared::dynamic_shared_mem::<SumOf<T>>();
-    let (tiles, tile) = tiles(w.cols);
-    let (block, blocks) = (thread::block_idx_x() / tiles, thread::grid_dim_x() / tiles);
-    let first_column = thread::block_idx_x() % tiles * tile;
+    let tile = tile(w.cols);
+    let first_column = thread::block_idx_x() * tile;
     let columns = (w.cols - first_column.min(w.cols)).min(tile);
     // SAFETY: the columns are columns of W. The launch has shared memory for the tile; the barrier comes before the
     // tile is read.
@@ -108,7 +96,7 @@ pub(super) unsafe fn multiply<T: Operand>(
         return;
     }
     let step = u64::from(rows_of_block) * ROWS as u64;
-    let mut first = u64::from(block) * step + u64::from(row);
+    let mut first = u64::from(thread::block_idx_y()) * step + u64::from(row);
     // The thread's rows are an even number of rows apart, so all of them start odd, or all of them even.
     let starts_odd = (first as u32)
         .wrapping_mul(y.stride)
@@ -155,7 +143,7 @@ pub(super) unsafe fn multiply<T: Operand>(
                 unsafe { pair.store(of_row, sums[i]) };
             }
         });
-        first += step * u64::from(blocks);
+        first += step * u64::from(thread::grid_dim_y());
     }
 }
 
