@@ -151,9 +151,27 @@ fn short_rows_of_16_bit_elements_are_copied_as_one_range() {
     for (depth, cols) in [(33, 50), (38, 48), (48, 51), (63, 64), (64, 50)] {
         assert_eq!(flat(depth, cols), Some("4"), "{depth} to {cols}");
     }
-    // Rows of a multiple of 16 bytes stay in tiles.
-    for (depth, cols) in [(16, 8), (16, 16), (24, 64), (32, 8), (64, 128)] {
+    // Rows of a multiple of 16 bytes stay in tiles that W fills.
+    let tiles = [
+        (16, 8),
+        (16, 16),
+        (24, 48),
+        (24, 64),
+        (32, 8),
+        (40, 24),
+        (56, 80),
+        (48, 128),
+        (56, 144),
+        (32, 256),
+    ];
+    for (depth, cols) in tiles {
         assert_eq!(flat(depth, cols), None, "{depth} to {cols}");
+    }
+    for (depth, cols) in [(24, 24), (32, 56), (24, 96), (32, 144), (32, 200)] {
+        assert_eq!(flat(depth, cols), Some("2"), "{depth} to {cols}");
+    }
+    for (depth, cols) in [(40, 72), (48, 112), (40, 160), (64, 136), (56, 200)] {
+        assert_eq!(flat(depth, cols), Some("4"), "{depth} to {cols}");
     }
     assert_eq!(flat(65, 50), None);
     // No room for eight warps, on a GPU with less shared memory earlier.
