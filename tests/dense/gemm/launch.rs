@@ -121,8 +121,7 @@ fn flat_fragments_have_as_many_warps_as_registers_or_shared_memory_allow() {
     // Registers allow 32 or 24 warps.
     assert_eq!(of_many((12, 17)), (4 * 132, 8));
     assert_eq!(of_many((32, 17)), (3 * 132, 8));
-    // Shared memory allows 28 in one block, and 24 in smaller ones.
-    // 65,536 tiles are 18 rounds.
+    // Shared memory allows 28 in one block, and 24 in smaller ones. The 65,536 tiles are 18 rounds.
     assert_eq!(of_many((16, 200)), (65_536_u32.div_ceil(18 * 28), 28));
     // With few rows, smaller blocks spread over more multiprocessors.
     assert_eq!(launch(227 << 10, 132 * 16 * 9, (16, 200)).1, 8);
@@ -138,6 +137,18 @@ fn flat_fragments_have_as_many_warps_as_registers_or_shared_memory_allow() {
         launch(227 << 10, 132 * 16 * 43, (12, 17)).0,
         (132 * 43_u32).div_ceil(2 * 8)
     );
+    // Two rounds are a block for each multiprocessor at least: those of a large block would leave half of them idle.
+    for (rows, shape) in [
+        (66_202, (16, 200)),
+        (50_000, (48, 200)),
+        (50_000, (64, 168)),
+    ] {
+        let (blocks, warps, _) = launch(227 << 10, rows, shape);
+        assert!(
+            blocks >= 132,
+            "{rows} rows: {blocks} blocks of {warps} warps"
+        );
+    }
     // W takes 46 KiB, once for 12 warps. The tiles are 42 rounds.
     assert_eq!(of_many((37, 365)), (65_536_u32.div_ceil(42 * 12), 12));
     // Each warp has at least 16 rows, if there are so many.

@@ -151,7 +151,7 @@ fn short_rows_of_16_bit_elements_are_copied_as_one_range() {
     for (depth, cols) in [(33, 50), (38, 48), (48, 51), (63, 64), (64, 50)] {
         assert_eq!(flat(depth, cols), Some("4"), "{depth} to {cols}");
     }
-    // Rows of a multiple of 16 bytes stay in tiles that W fills.
+    // Rows of a multiple of 16 bytes stay in tiles where these were faster.
     let tiles = [
         (16, 8),
         (16, 16),

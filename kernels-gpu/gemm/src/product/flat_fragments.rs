@@ -18,8 +18,7 @@
 //! Changes from `fragments`: X is copied ahead, through shared memory, in pieces of 16 bytes at any alignment; and W is
 //! packed by the host in the order in which lanes load it.
 //!
-//! When to use it: for up to 64 columns of X, unless rows of X and Y are aligned to 16 bytes and W fills the tiles of
-//! other kernels.
+//! When to use it: for up to 64 columns of X, unless rows of X and Y are aligned to 16 bytes; then often, too.
 
 mod layout;
 mod x_rows;

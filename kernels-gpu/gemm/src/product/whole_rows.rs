@@ -99,8 +99,8 @@ pub(crate) unsafe fn gather<T: Operand>(
 }
 
 /// Copies the gathered tile to `count` rows of Y from row `first` on, and in each to `columns` columns from
-/// `first_column` on. If these are whole rows without gaps, it copies vectors, else elements. `thread` is the number of
-/// the caller among `threads` threads that copy together.
+/// `first_column` on. If these are whole rows without gaps, it copies vectors, which caches evict first, else elements.
+/// `thread` is the number of the caller among `threads` threads that copy together.
 ///
 /// # Safety
 ///

@@ -160,8 +160,8 @@ pub unsafe fn copy_rows<T: Real>(
         let sum = inclusive_sum::<32>(FULL_MASK, count);
         let total = warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE);
         let (from, to) = (from.wrapping_sub(sum - count), to.wrapping_sub(sum - count));
-        // The lanes' entries begin at a cache line of C: a write of 32 entries then touches one line, not two, as long
-        // as no rows are left out.
+        // The lanes' entries begin at a cache line of C: a write of 32 entries of 4 bytes then touches one line, not two,
+        // as long as no rows are left out.
         let before = warp::shfl_idx(FULL_MASK, to, 0, WARP_SIZE) % WARP_SIZE;
         let mut first = 0;
         while first < total.saturating_add(before) {

@@ -153,11 +153,11 @@ pub(super) fn launch(problem: GemmProblem) -> LaunchConfig {
     let layout = Layout::of(problem.depth, problem.cols);
     let tiles = problem.rows.div_ceil(ROWS);
     let multiprocessors = problem.multiprocessors.max(1);
-    let (warps, fitting) = block(problem, layout, tiles.div_ceil(multiprocessors));
+    let (warps, fitting) = block(problem, layout);
     let most = multiprocessors.saturating_mul(fitting);
     let tile = layout.for_rows(problem.rows, most.saturating_mul(warps));
-    // Warps may have few of the smallest tiles. Then each gets as many as the others, although fewer warps run than the
-    // device has room for. Else some would have a tile more, for which the others wait.
+    // Warps that have tiles of 16 rows take at most `rounds` of them each. Only as many blocks run as that needs, so that
+    // few warps have a tile less.
     let rounds = match tile.rows {
         ROWS => tiles.div_ceil(most.saturating_mul(warps)).max(1),
         _ => 1,
@@ -167,28 +167,33 @@ pub(super) fn launch(problem: GemmProblem) -> LaunchConfig {
     LaunchConfig::new((1, blocks), warps * WARP_SIZE).shared_bytes(block_bytes(layout, warps))
 }
 
-/// The warps of a block, and the blocks that a multiprocessor has room for. It has `tiles` tiles of 16 rows.
+/// The warps of a block, and the blocks that a multiprocessor has room for.
 #[cfg(not(target_arch = "nvptx64"))]
-fn block(problem: GemmProblem, layout: Layout, tiles: u32) -> (u32, u32) {
-    let resident = resident_warps(problem.depth);
+fn block(problem: GemmProblem, layout: Layout) -> (u32, u32) {
     let with_system = |bytes: u32| bytes.saturating_add(SHARED_BYTES_OF_SYSTEM);
     let fitting = |warps: u32| {
         let bytes = with_system(block_bytes(layout, warps));
-        (with_system(problem.shared_bytes) / bytes).min(resident / warps)
+        let room = with_system(problem.shared_bytes) / bytes;
+        room.min(resident_warps(problem.depth) / warps)
     };
-    // With fewer warps, the tiles would take more rounds.
-    let rounds = tiles.div_ceil(resident).max(1);
-    let useful = tiles.div_ceil(rounds).max(BLOCK_WARPS[0]);
-    let step = BLOCK_WARPS[1] - BLOCK_WARPS[0];
-    // On a tie `max_by_key` takes the last one, which has the fewest warps.
-    let blocks = BLOCK_WARPS.into_iter().rev();
-    let most = blocks
-        .filter(|&warps| warps < useful.saturating_add(step))
-        .max_by_key(|&warps| fitting(warps) * warps);
-    let fewer = [4, 2].into_iter().find(|&warps| fitting(warps) > 0);
-    let warps = (most.filter(|&warps| fitting(warps) > 0))
-        .or(fewer)
-        .unwrap_or(1);
+    let tiles = problem.rows.div_ceil(ROWS);
+    // The number of tiles of 16 rows that a warp takes one after the other.
+    let rounds = |warps: u32| {
+        let of_multiprocessor = fitting(warps) * warps;
+        tiles.div_ceil(
+            problem
+                .multiprocessors
+                .max(1)
+                .saturating_mul(of_multiprocessor),
+        )
+    };
+    // On a tie `min_by_key` takes the first one, which has the fewest warps.
+    let fits = |warps: &u32| fitting(*warps) > 0;
+    let best = BLOCK_WARPS
+        .into_iter()
+        .filter(fits)
+        .min_by_key(|&warps| rounds(warps));
+    let warps = best.or([4, 2].into_iter().find(fits)).unwrap_or(1);
     (warps, fitting(warps).max(1))
 }
 
