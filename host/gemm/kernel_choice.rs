@@ -99,8 +99,8 @@ fn half_kernel<T: GemmElement>(device: &Device, w: ArrayView2<'_, T>) -> GemmKer
     }
 }
 
-/// Whether to take tiles instead of `flat_fragments` for rows of X and Y that are aligned to 16 bytes: the faster one
-/// with 300,000 rows and more.
+/// Whether to take tiles instead of `flat_fragments` for rows of X and Y that are aligned to 16 bytes. The limits are
+/// from measurements with 300,000 and 400,000 rows (docs/notes/gemm.md, "Aligned rows").
 ///
 /// Tiles are slower if X has few columns and W does not fill them, and most of all if W takes several, of 128 columns,
 /// and rows of Y are no multiple of 32 bytes: then rows have sectors of memory of which each tile writes a part.

@@ -137,7 +137,8 @@ fn flat_fragments_have_as_many_warps_as_registers_or_shared_memory_allow() {
         launch(227 << 10, 132 * 16 * 43, (12, 17)).0,
         (132 * 43_u32).div_ceil(2 * 8)
     );
-    // Two rounds are a block for each multiprocessor at least: those of a large block would leave half of them idle.
+    // Each multiprocessor has a block. With large blocks the tiles would take two rounds, too, and half of the
+    // multiprocessors would have none.
     for (rows, shape) in [
         (66_202, (16, 200)),
         (50_000, (48, 200)),

@@ -18,7 +18,8 @@
 //! Changes from `fragments`: X is copied ahead, through shared memory, in pieces of 16 bytes at any alignment; and W is
 //! packed by the host in the order in which lanes load it.
 //!
-//! When to use it: for up to 64 columns of X, unless rows of X and Y are aligned to 16 bytes; then often, too.
+//! When to use it: for up to 64 columns of X. If rows of X and Y are aligned to 16 bytes, tiles are faster for some
+//! numbers of columns.
 
 mod layout;
 mod x_rows;

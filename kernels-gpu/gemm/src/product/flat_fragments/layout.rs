@@ -156,8 +156,8 @@ pub(super) fn launch(problem: GemmProblem) -> LaunchConfig {
     let (warps, fitting) = block(problem, layout);
     let most = multiprocessors.saturating_mul(fitting);
     let tile = layout.for_rows(problem.rows, most.saturating_mul(warps));
-    // Warps that have tiles of 16 rows take at most `rounds` of them each. Only as many blocks run as that needs, so that
-    // few warps have a tile less.
+    // If tiles have 16 rows, a warp takes at most `rounds` of them. Only as many blocks run as that needs, so few warps
+    // have one tile less than the others.
     let rounds = match tile.rows {
         ROWS => tiles.div_ceil(most.saturating_mul(warps)).max(1),
         _ => 1,
