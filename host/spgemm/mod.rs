@@ -227,10 +227,11 @@ impl<T: SpgemmElement> fmt::Display for Spgemm<T> {
         rows("runs", lists, symbolic::RUNS..symbolic::MERGE, "rows")?;
         rows("merged", lists, symbolic::MERGE..symbolic::SORT, "rows")?;
         rows("sorted", lists, symbolic::SORT..symbolic::HASH, "rows")?;
+        rows("hashed", lists, symbolic::HASH..symbolic::NARROW, "rows")?;
         rows(
-            "hashed",
+            "narrow",
             lists,
-            symbolic::HASH..symbolic::SPARSE_BITMAP,
+            symbolic::NARROW..symbolic::SPARSE_BITMAP,
             "rows",
         )?;
         rows(

@@ -14,6 +14,7 @@ use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::operand::{OperandError, extent};
 use cuda_std::memory::Global;
+use std::ops::Range;
 use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::bin_limits::sparse_bitmap_words;
 use warprow_kernels::spgemm::analysis::numeric_bins;
@@ -21,7 +22,7 @@ use warprow_kernels::spgemm::numeric::copy_columns;
 use warprow_kernels::spgemm::products::bins::{
     SPARSE_BITMAP_PRODUCTS, SymbolicValues, symbolic as bin,
 };
-use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, run_rows};
+use warprow_kernels::spgemm::symbolic::{bitmap_rows, hash_rows, narrow_rows, run_rows};
 use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, RowList};
 
 /// The result of the symbolic phase, for the numeric phase and for the user.
@@ -319,7 +320,7 @@ impl<'a> Phase<'a> {
         let sparse = self.sparse_bitmap_rows();
         // The longest rows first: they are the last to end.
         let bitmaps = match sparse {
-            SparseBitmapRows::WithLonger => bin::SPARSE_BITMAP..bin::END,
+            SparseBitmapRows::WithLonger => bin::NARROW..bin::END,
             _ => bin::BITMAP..bin::END,
         };
         if let Some(items) = self.lists.items(bitmaps) {
@@ -331,8 +332,11 @@ impl<'a> Phase<'a> {
             unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
         if sparse == SparseBitmapRows::Own {
+            let narrow = self.narrow_rows();
             for size in (0..bin::BITMAP - bin::SPARSE_BITMAP).rev() {
-                if let Some(items) = self.items(bin::SPARSE_BITMAP + size) {
+                let bin = bin::SPARSE_BITMAP + size;
+                let first = if size == 0 { narrow.end } else { bin };
+                if let Some(items) = self.lists.items(first..bin + 1) {
                     let words = all_words.min(sparse_bitmap_words(size));
                     let config = bitmap_rows::launch_sparse(items.count, words);
                     let arguments = (operands, items, words, work, starts, staged, entries);
@@ -340,12 +344,19 @@ impl<'a> Phase<'a> {
                     unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
                 }
             }
+            if let Some(items) = self.lists.items(narrow) {
+                let config = narrow_rows::launch(items.count);
+                let arguments = (operands, items, work, starts, staged, entries);
+                // SAFETY: `BinLimits::symbolic_bin` puts only rows of at most `narrow_rows::MAX_SPAN` columns into this
+                // bin. Each row has room where it starts.
+                unsafe { fork.launch(&narrow_rows::narrow_rows(), config, arguments)? };
+            }
         }
         let sparse_hashed = match sparse {
-            SparseBitmapRows::Hashed => self.lists.items(bin::SPARSE_BITMAP..bin::BITMAP),
+            SparseBitmapRows::Hashed => self.lists.items(bin::NARROW..bin::BITMAP),
             _ => None,
         };
-        let hashed = (0..bin::SPARSE_BITMAP - bin::HASH)
+        let hashed = (0..bin::NARROW - bin::HASH)
             .rev()
             .map(|size| (self.items(bin::HASH + size), 256 << size));
         let hashed = [(sparse_hashed, SPARSE_BITMAP_PRODUCTS)]
@@ -370,10 +381,22 @@ impl<'a> Phase<'a> {
         Ok(())
     }
 
-    /// Which kernel takes the rows in the bins of sparse bitmaps.
+    /// The bins of the rows with a bitmap per warp: none if they are few and sparse bitmaps are launched anyway, which
+    /// then take them.
+    fn narrow_rows(&self) -> Range<u32> {
+        let lists = &self.lists;
+        let are_few = lists.count(bin::NARROW) < self.bin_limits.few_rows;
+        let end = match are_few && lists.count_of(bin::SPARSE_BITMAP..bin::BITMAP) > 0 {
+            true => bin::NARROW,
+            false => bin::SPARSE_BITMAP,
+        };
+        bin::NARROW..end
+    }
+
+    /// Which kernel takes the rows in the bins of narrow rows and sparse bitmaps.
     fn sparse_bitmap_rows(&self) -> SparseBitmapRows {
         let (lists, limits) = (&self.lists, &self.bin_limits);
-        if lists.count_of(bin::SPARSE_BITMAP..bin::BITMAP) >= limits.few_rows {
+        if lists.count_of(bin::NARROW..bin::BITMAP) >= limits.few_rows {
             SparseBitmapRows::Own
         } else if lists.count_of(bin::BITMAP..bin::END) > 0 {
             SparseBitmapRows::WithLonger
@@ -385,10 +408,10 @@ impl<'a> Phase<'a> {
     }
 }
 
-/// Which kernel takes the rows in the bins of sparse bitmaps.
+/// Which kernel takes the rows in the bins of narrow rows and sparse bitmaps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SparseBitmapRows {
-    /// Their own kernel.
+    /// Their own kernels.
     Own,
     /// The kernel of larger bitmaps: the rows are few, and it is launched anyway.
     WithLonger,

@@ -10,6 +10,7 @@ use crate::products::bins::{
     MAX_SEARCHED_ENTRIES, MAX_SORTED_PRODUCTS, MERGED_NONZEROS, RowWork, SEARCHED_ENTRIES,
     SORTED_PRODUCTS, SPARSE_BITMAP_PRODUCTS, numeric, symbolic,
 };
+use crate::symbolic::narrow_rows;
 use crate::symbolic::sort_rows::MAX_SPAN;
 
 /// Numeric: default words of a chunk's bitmap, for 327680 columns. Two blocks then fit a
@@ -229,7 +230,7 @@ impl BinLimits {
     /// The symbolic bin of a row.
     #[inline(always)]
     pub fn symbolic_bin(&self, row: RowWork) -> u32 {
-        use symbolic::{BITMAP, COPY, EMPTY, HASH, MERGE, RUNS, SORT, SPARSE_BITMAP};
+        use symbolic::{BITMAP, COPY, EMPTY, HASH, MERGE, NARROW, RUNS, SORT, SPARSE_BITMAP};
         let RowWork { products, span, .. } = row;
         if products == 0 {
             return EMPTY;
@@ -245,6 +246,9 @@ impl BinLimits {
         }
         if Self::sorts(self.sort_products, row) {
             return SORT + doublings(products, SORTED_PRODUCTS[0]);
+        }
+        if products < SPARSE_BITMAP_PRODUCTS && span <= narrow_rows::MAX_SPAN {
+            return NARROW;
         }
         let bitmap = u64::from(self.bitmap_words) * u64::from(products) >= u64::from(span / 32);
         if products <= self.hash_products && !bitmap {

@@ -10,6 +10,7 @@
 //! | `RUNS` | rows of B are runs of columns, s <= 4096, p > 32 | `run_rows` |
 //! | `MERGE` | at most 16 nonzeros of A, p <= 256, near rows of a large A | `merge_rows` |
 //! | `SORT` | p <= 512, s < 2^23 | `sort_rows` |
+//! | `NARROW` | p < 8192, s <= 2048 | `narrow_rows` |
 //! | `HASH` | p <= 16384, s > 128 p | `hash_rows` |
 //! | `SPARSE_BITMAP` | p < 8192, s <= 2^19 | `bitmap_rows`, words of neighbouring columns |
 //! | `BITMAP` | the others | `bitmap_rows` |
@@ -48,7 +49,8 @@ pub const MAX_SEARCHED_ENTRIES: u32 = SEARCHED_ENTRIES[SEARCHED_ENTRIES.len() - 
 /// Maximum number of bins of a phase: kernels count them in arrays of this length.
 pub const BINS: u32 = 64;
 
-/// Symbolic: a row with fewer products gets a bitmap fitted to its span, and a block of few warps.
+/// Symbolic: a row with fewer products gets a bitmap fitted to its span, and a block of few warps, or
+/// one warp.
 pub const SPARSE_BITMAP_PRODUCTS: u32 = 8192;
 
 /// Bits of the bin in a row's word; the bits above hold the number of its chunks.
@@ -115,9 +117,12 @@ pub mod symbolic {
     pub const SORT: u32 = MERGE + super::MERGED_BINS;
     /// At most 256, 512, .. 16384 products, a hash table per block.
     pub const HASH: u32 = SORT + super::SORTED_BINS;
+    /// Fewer than [`SPARSE_BITMAP_PRODUCTS`](super::SPARSE_BITMAP_PRODUCTS) products, few columns from
+    /// the first to the last: a bitmap per warp.
+    pub const NARROW: u32 = HASH + 7;
     /// Fewer than [`SPARSE_BITMAP_PRODUCTS`](super::SPARSE_BITMAP_PRODUCTS) products, a bitmap of
     /// at most [`sparse_bitmap_words`](crate::analysis::bin_limits::sparse_bitmap_words) words.
-    pub const SPARSE_BITMAP: u32 = HASH + 7;
+    pub const SPARSE_BITMAP: u32 = NARROW + 1;
     /// A bitmap of any size: fewer than 2^32 products, fewer than 2^31, .. The longest rows come
     /// first.
     pub const BITMAP: u32 = SPARSE_BITMAP + 11;

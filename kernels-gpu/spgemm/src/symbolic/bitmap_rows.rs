@@ -22,13 +22,11 @@
 //! listed words             1, 4, 7
 //! ```
 
-mod bits;
-
+use super::bits::{compact_bits, transposed};
 use crate::products::bins::WORK_WORDS;
 use crate::products::lanes::inclusive_sum;
 use crate::products::operands::{OperandPatterns, RowList};
 use crate::products::row_products::{LONG_ROW_LIST_WORDS, RowProducts};
-use bits::{compact_bits, transposed};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -319,7 +317,7 @@ impl BitmapWindow {
                 if !warp::any(FULL_MASK, word != 0) {
                     continue;
                 }
-                let all = compact_bits::<32>(transposed(word), self.positions);
+                let all = compact_bits(transposed(word), 32 * lane, self.positions);
                 let mut i = lane;
                 while i < all {
                     let column =
@@ -350,30 +348,23 @@ impl BitmapWindow {
         // and reads; the loops run alike for all lanes, so all reach each shuffle.
         unsafe {
             while group < end {
-                let words = compact_bits::<LISTED_BITS>(self.lane_words(group, end), list);
+                let listed_words = self.lane_words(group, end);
+                let words = compact_bits(listed_words, LISTED_BITS * lane, list);
+                let bitmap = self.bitmap.offset((group * WARP_SIZE) as usize);
+                let origin = origin + group * GROUP;
                 let mut first_word = 0;
                 while first_word < words {
                     let (mut index, mut word) = (0, 0);
                     if first_word + lane < words {
-                        let listed = list.load((first_word + lane) as usize);
-                        index = group * WARP_SIZE + u32::from(listed);
-                        word = self.bitmap.load(index as usize);
+                        index = u32::from(list.load((first_word + lane) as usize));
+                        word = bitmap.load(index as usize);
                     }
-                    let all = compact_bits::<32>(word, self.positions);
-                    let mut first = 0;
-                    while first < all {
-                        let i = first + lane;
-                        let bit = if i < all {
-                            u32::from(self.positions.load(i as usize))
-                        } else {
-                            0
-                        };
-                        let index = warp::shfl_idx(FULL_MASK, index, bit / 32, WARP_SIZE);
-                        if i < all {
-                            let column = origin + 32 * index + bit % 32;
-                            to.store((written + i) as usize, column);
-                        }
-                        first += WARP_SIZE;
+                    let all = compact_bits(word, 32 * index, self.positions);
+                    let mut i = lane;
+                    while i < all {
+                        let position = u32::from(self.positions.load(i as usize));
+                        to.store((written + i) as usize, origin + position);
+                        i += WARP_SIZE;
                     }
                     warp::sync_warp(FULL_MASK);
                     written += all;

@@ -1,0 +1,62 @@
+//! The bits of a warp's words: their positions without gaps, and their transposition.
+
+use crate::products::lanes::inclusive_sum;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
+
+/// Writes the positions of the bits in the warp's words to `positions` without gaps: `first` and the
+/// bit's number in the lane's word. Gives their number.
+///
+/// # Safety
+///
+/// All lanes of the warp call it. `positions` has room for a position of each bit, and no lane of the
+/// warp still reads it.
+#[inline(always)]
+pub(super) unsafe fn compact_bits(word: u32, first: u32, positions: Shared<u16>) -> u32 {
+    let sum = inclusive_sum::<32>(FULL_MASK, word.count_ones());
+    let before = sum - word.count_ones();
+    // SAFETY: the lane's positions begin below the number of bits in 32 words.
+    unsafe { store_positions(word, first, positions.offset(before as usize)) };
+    warp::sync_warp(FULL_MASK);
+    warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE)
+}
+
+/// Writes the positions of the bits in a word to `to`: `first` and the bit's number, which are below
+/// 2^16 together. Gives the place after them.
+///
+/// # Safety
+///
+/// `to` has room for a position of each bit.
+#[inline(always)]
+pub(super) unsafe fn store_positions(word: u32, first: u32, to: Shared<u16>) -> Shared<u16> {
+    let (mut word, mut to) = (word, to);
+    while word != 0 {
+        let position = first + word.trailing_zeros();
+        // SAFETY: there is room for each bit, by the contract.
+        unsafe { to.store(0, position as u16) };
+        to = to.offset(1);
+        word &= word - 1;
+    }
+    to
+}
+
+/// The transposed 32 x 32 bit matrix of the warp's words: bit i of lane j becomes bit j of lane i.
+/// Five shuffles.
+#[inline(always)]
+pub(super) fn transposed(word: u32) -> u32 {
+    let lane = warp::lane_id();
+    let mut word = word;
+    let mut distance = 16;
+    let mut low = 0x0000_ffff_u32;
+    while distance > 0 {
+        let other = warp::shfl_xor(FULL_MASK, word, distance, WARP_SIZE);
+        word = if lane & distance == 0 {
+            word & low | (other & low) << distance
+        } else {
+            word & !low | (other & !low) >> distance
+        };
+        distance /= 2;
+        low ^= low << distance;
+    }
+    word
+}
