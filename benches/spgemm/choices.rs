@@ -19,12 +19,13 @@ pub struct Choice {
 type LimitChange = (&'static str, fn(&mut BinLimits));
 
 /// Limits under which other kernels take the rows of some kernel. The name says what is not launched, or less often.
-const SWEEP: [LimitChange; 12] = [
+const SWEEP: [LimitChange; 13] = [
     ("sizes_joined", |limits| limits.joined_products = u32::MAX),
     ("no_merge", |limits| limits.merge_nonzeros = 0),
     ("no_sort_of_512", |limits| limits.sort_products = 256),
     ("no_numeric_sort", |limits| limits.numeric_sort_products = 0),
     ("no_runs", |limits| limits.run_span = 0),
+    ("no_narrow", |limits| limits.narrow_span = 0),
     ("no_hash", |limits| limits.hash_products = 0),
     ("few_rows_joined", |limits| limits.few_rows = u32::MAX),
     ("no_neighbours", |limits| {

@@ -134,6 +134,7 @@ impl Options {
                 "min_sort_warps" => &mut bin_limits.min_sort_warps,
                 "joined_products" => &mut bin_limits.joined_products,
                 "few_rows" => &mut bin_limits.few_rows,
+                "narrow_span" => &mut bin_limits.narrow_span,
                 "hash_products" => &mut bin_limits.hash_products,
                 "bitmap_words" => &mut bin_limits.bitmap_words,
                 "run_span" => &mut bin_limits.run_span,

@@ -32,6 +32,7 @@ REASONS = {
     "spgemm_copy_columns": "a step of the symbolic phase: the staged columns become those of C",
     "spgemm_copy_rows_f32": "a step of a multiplication that stages values: columns and values become those of C",
     "spgemm_copy_products_f32": "rows of one nonzero of A: no other kernel takes them",
+    "spgemm_narrow_rows": "symbolic: rows of few columns; docs/notes/spgemm.md has times of band_400k_30",
     "spgemm_bitmap_rows_0": "symbolic: no other kernel takes rows of any number of products",
     "spgemm_ordered_chunks_f32": "deterministic products: no other kernel adds long rows in a fixed order",
     "spgemm_count_nonzeros_*": "products without zeros",

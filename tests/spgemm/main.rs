@@ -7,6 +7,7 @@ mod ladder;
 mod limits;
 mod merged;
 mod merged_by_default;
+mod narrow;
 mod phases;
 mod products;
 mod reuse;

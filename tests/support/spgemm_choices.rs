@@ -19,7 +19,7 @@ pub fn choices() -> Vec<SpgemmOptions> {
         SpgemmOptions::default(),
         // Rows of runs together, however few there are.
         bin_limits(|b| b.min_neighbour_warps = 0).deterministic(true),
-        // Chunks in order alone.
+        // Bitmaps of a warp, and chunks in order alone.
         bin_limits(|b| {
             b.window_span = 0;
             b.sort_products = 0;
@@ -30,6 +30,7 @@ pub fn choices() -> Vec<SpgemmOptions> {
         bin_limits(|b| {
             b.run_span = 0;
             b.window_span = 0;
+            b.narrow_span = 0;
             b.bitmap_words = 0;
             b.sort_products = 64;
             b.numeric_sort_products = 64;
@@ -40,6 +41,7 @@ pub fn choices() -> Vec<SpgemmOptions> {
             b.window_span = 0;
             b.sort_products = 0;
             b.numeric_sort_products = 0;
+            b.narrow_span = 0;
             b.bitmap_words = 0;
             b.search_row_entries = 0;
             b.chunk_entries = 1024;
@@ -58,6 +60,7 @@ pub fn choices() -> Vec<SpgemmOptions> {
             b.window_span = 0;
             b.sort_products = 0;
             b.numeric_sort_products = 0;
+            b.narrow_span = 0;
             b.hash_products = 0;
             b.search_row_entries = 0;
             b.rank_words = 0;
@@ -69,6 +72,7 @@ pub fn choices() -> Vec<SpgemmOptions> {
             b.window_span = 0;
             b.numeric_sort_products = 512;
             b.min_sort_warps = 1;
+            b.narrow_span = 0;
             b.hash_products = 0;
         }),
         // Rows of few nonzeros of A merged, the others sorted.

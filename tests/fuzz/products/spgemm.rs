@@ -36,6 +36,7 @@ fn bin_limits(random: &mut Random, device: &Device, element_bytes: u32) -> BinLi
         &mut limits.bitmap_words,
         &mut limits.sort_products,
         &mut limits.numeric_sort_products,
+        &mut limits.narrow_span,
         &mut limits.hash_products,
         &mut limits.search_row_entries,
         &mut limits.search_row_products,

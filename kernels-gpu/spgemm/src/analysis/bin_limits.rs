@@ -61,6 +61,9 @@ pub struct BinLimits {
     /// Both: a kernel with fewer rows than this is not launched. Another kernel takes its rows, one
     /// that is launched anyway or compiles in half the time.
     pub few_rows: u32,
+    /// Symbolic: other rows of fewer than 8192 products have a bitmap per warp up to this span; up to
+    /// 2048.
+    pub narrow_span: u32,
     /// Symbolic: other rows of at most this many products have a hash table; up to 16384.
     pub hash_products: u32,
     /// Symbolic: a bitmap is chosen if it has at most this many words per product.
@@ -121,6 +124,7 @@ impl BinLimits {
             min_sort_warps: 8192,
             joined_products: JOINED_PRODUCTS,
             few_rows: FEW_ROWS,
+            narrow_span: narrow_rows::MAX_SPAN,
             hash_products,
             bitmap_words: 4,
             run_span: 4096,
@@ -148,6 +152,7 @@ impl BinLimits {
             merge_nonzeros: self.merge_nonzeros.min(MAX_MERGED_NONZEROS),
             sort_products: self.sort_products.min(MAX_SORTED_PRODUCTS),
             numeric_sort_products: self.numeric_sort_products.min(MAX_SORTED_PRODUCTS),
+            narrow_span: self.narrow_span.min(default.narrow_span),
             hash_products: self.hash_products.min(default.hash_products),
             window_span: self.window_span.min(default.window_span),
             search_row_entries: self.search_row_entries.min(default.search_row_entries),
@@ -247,7 +252,7 @@ impl BinLimits {
         if Self::sorts(self.sort_products, row) {
             return SORT + doublings(products, SORTED_PRODUCTS[0]);
         }
-        if products < SPARSE_BITMAP_PRODUCTS && span <= narrow_rows::MAX_SPAN {
+        if products < SPARSE_BITMAP_PRODUCTS && span <= self.narrow_span {
             return NARROW;
         }
         let bitmap = u64::from(self.bitmap_words) * u64::from(products) >= u64::from(span / 32);

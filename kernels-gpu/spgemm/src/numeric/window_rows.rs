@@ -14,7 +14,7 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::unroll;
 
 /// Warps in a block, each with a row.
-const WARPS: u32 = 4;
+const WARPS: u32 = 2;
 
 /// Columns of C per lane whose loads are in flight together.
 const UNROLL: usize = 4;

@@ -22,7 +22,7 @@
 //! listed words             1, 4, 7
 //! ```
 
-use super::bits::{compact_bits, transposed};
+use super::bits::{POSITIONS, compact_bits, transposed, write_bits};
 use crate::products::bins::WORK_WORDS;
 use crate::products::lanes::inclusive_sum;
 use crate::products::operands::{OperandPatterns, RowList};
@@ -33,10 +33,19 @@ use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 /// Columns of a group of 32 words, which a warp writes out together.
 const GROUP: u32 = WARP_SIZE * 32;
 
+/// From this many rows on, small bitmaps have small blocks. Fewer warps then share a row and wait for
+/// each other, but a long row takes longer, which few rows do not hide.
+const MANY_ROWS: u32 = 8192;
+
 /// Threads in a block. If a bitmap is so large that one block fills a multiprocessor, the block is
 /// as large as possible.
-const fn block(words: u32) -> u32 {
-    if words > 20_000 { 1024 } else { 512 }
+const fn block(rows: u32, words: u32) -> u32 {
+    match words {
+        0..=1024 if rows >= MANY_ROWS => 128,
+        1025..=4096 if rows >= MANY_ROWS => 256,
+        0..=20_000 => 512,
+        _ => 1024,
+    }
 }
 
 /// Words of a bitmap of `columns` columns, or as many as fit `shared_bytes` of shared memory if
@@ -56,10 +65,9 @@ const LISTED_BITS: u32 = 32 * LISTED_GROUPS / WARP_SIZE;
 /// Maximum number of listed words of a warp.
 const MAX_LISTED: u32 = 32 * LISTED_GROUPS;
 
-/// Bytes of shared memory beside the bitmap: for each warp the positions of a group's bits, and a
-/// count.
+/// Bytes of shared memory beside the bitmap: for each warp positions of bits, and a count.
 const fn rest_bytes(block: u32) -> u32 {
-    block / WARP_SIZE * (2 * GROUP + 4)
+    block / WARP_SIZE * (2 * POSITIONS + 4)
 }
 
 /// Threads in a block with a sparse bitmap: more where fewer blocks fit a multiprocessor.
@@ -73,7 +81,7 @@ const fn sparse_block(words: u32) -> u32 {
 
 /// The launch for this many rows with bitmaps of `words` words.
 pub fn launch(rows: u32, words: u32) -> LaunchConfig {
-    let block = block(words);
+    let block = block(rows, words);
     LaunchConfig::new(rows, block).shared_bytes(4 * words + rest_bytes(block))
 }
 
@@ -115,9 +123,9 @@ pub unsafe fn bitmap_rows<const SPARSE: u32>(
     let (counts, places) = match SPARSE {
         1 => (
             summary.offset((words / WARP_SIZE) as usize),
-            GROUP + MAX_LISTED,
+            POSITIONS + MAX_LISTED,
         ),
-        _ => (summary, GROUP),
+        _ => (summary, POSITIONS),
     };
     let all_places = counts.offset(warps as usize).cast::<u16>();
     let positions = all_places.offset((warp * places) as usize);
@@ -202,7 +210,7 @@ struct BitmapWindow {
     summary: Shared<u32>,
     /// The bits of each warp's words.
     counts: Shared<u32>,
-    /// The positions of the bits that the warp writes out: room for [`GROUP`]. Of sparse bitmaps, the
+    /// The positions of the bits that the warp writes out: room for [`POSITIONS`]. Of sparse bitmaps, the
     /// words with bits that the warp has listed follow.
     positions: Shared<u16>,
 }
@@ -317,16 +325,9 @@ impl BitmapWindow {
                 if !warp::any(FULL_MASK, word != 0) {
                     continue;
                 }
-                let all = compact_bits(transposed(word), 32 * lane, self.positions);
-                let mut i = lane;
-                while i < all {
-                    let column =
-                        origin + group * GROUP + u32::from(self.positions.load(i as usize));
-                    to.store((written + i) as usize, column);
-                    i += WARP_SIZE;
-                }
-                warp::sync_warp(FULL_MASK);
-                written += all;
+                let (origin, to) = (origin + group * GROUP, to.offset(written as usize));
+                let word = [transposed(word)];
+                written += write_bits(word, 32 * lane, self.positions, origin, to);
             }
         }
     }
@@ -341,7 +342,7 @@ impl BitmapWindow {
     unsafe fn write_sparse(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
         let lane = warp::lane_id();
         let (mut group, end) = self.groups(warp, warps);
-        let list = self.positions.offset(GROUP as usize);
+        let list = self.positions.offset(POSITIONS as usize);
         let mut written = 0;
         // SAFETY: as many columns are written as were counted, and as many words are listed as a
         // list has room for. The warp's list and positions are its own, synchronised between writes
@@ -359,15 +360,8 @@ impl BitmapWindow {
                         index = u32::from(list.load((first_word + lane) as usize));
                         word = bitmap.load(index as usize);
                     }
-                    let all = compact_bits(word, 32 * index, self.positions);
-                    let mut i = lane;
-                    while i < all {
-                        let position = u32::from(self.positions.load(i as usize));
-                        to.store((written + i) as usize, origin + position);
-                        i += WARP_SIZE;
-                    }
-                    warp::sync_warp(FULL_MASK);
-                    written += all;
+                    let to = to.offset(written as usize);
+                    written += write_bits([word], 32 * index, self.positions, origin, to);
                     first_word += WARP_SIZE;
                 }
                 group += LISTED_GROUPS;

@@ -13,9 +13,9 @@
 //! word 1  columns 1 5 9 13   lane 1  columns 4 to 7
 //! ```
 
-use super::bits::{store_positions, transposed};
+use super::bits::{self, transposed, write_bits};
 use crate::products::bins::WORK_WORDS;
-use crate::products::lanes::{inclusive_sum, warp_of_grid};
+use crate::products::lanes::warp_of_grid;
 use crate::products::operands::{OperandPatterns, RowList};
 use crate::products::row_products::RowProducts;
 use cuda_std::prelude::*;
@@ -30,8 +30,8 @@ const WORDS: u32 = 2 * WARP_SIZE;
 /// Maximum number of columns from the first to the last of a row.
 pub const MAX_SPAN: u32 = 32 * WORDS;
 
-/// Positions of columns that a warp has room for: half of the columns.
-const POSITIONS: u32 = MAX_SPAN / 2;
+/// Positions that a warp has room for.
+const POSITIONS: u32 = 2 * bits::POSITIONS;
 
 /// The launch for this many rows.
 pub fn launch(rows: u32) -> LaunchConfig {
@@ -65,8 +65,7 @@ pub unsafe fn narrow_rows(
     let positions = all_positions.offset((warp * POSITIONS) as usize);
     // SAFETY: `item` is below `items.count`, checked above. A column is less than `MAX_SPAN` from the
     // row's first, by the contract. The bitmap and the positions are the warp's own; it synchronises
-    // between their writes and reads. A row has room for all its columns. Half of the lanes have at
-    // most `POSITIONS` columns.
+    // between writes and reads of the bitmap. A row has room for all its columns.
     unsafe {
         let [row, _] = items.load(item);
         let [products, first, _, _] = work.load4(WORK_WORDS * row as usize);
@@ -78,32 +77,9 @@ pub unsafe fn narrow_rows(
             bitmap.atomic_or((bit % WORDS) as usize, 1 << (bit / WORDS));
         });
         warp::sync_warp(FULL_MASK);
-        let low = transposed(bitmap.load(lane as usize));
-        let high = transposed(bitmap.load((WARP_SIZE + lane) as usize));
-        let count = low.count_ones() + high.count_ones();
-        let last = inclusive_sum::<32>(FULL_MASK, count);
-        let all = warp::shfl_idx(FULL_MASK, last, WARP_SIZE - 1, WARP_SIZE);
-        let half = warp::shfl_idx(FULL_MASK, last, WARP_SIZE / 2 - 1, WARP_SIZE);
+        let words = [lane, WARP_SIZE + lane].map(|word| transposed(bitmap.load(word as usize)));
         let to = staged.offset(starts.load(row as usize) as usize);
-        let mut begin = 0;
-        while begin < all {
-            // All lanes write their positions, or those of the first half before the others.
-            let end = if all - begin <= POSITIONS { all } else { half };
-            if begin < last && last <= end {
-                let at = positions.offset((last - count - begin) as usize);
-                let at = store_positions(low, WORDS * lane, at);
-                store_positions(high, WORDS * lane + WARP_SIZE, at);
-            }
-            warp::sync_warp(FULL_MASK);
-            let mut i = begin + lane;
-            while i < end {
-                let position = u32::from(positions.load((i - begin) as usize));
-                to.store(i as usize, first + position);
-                i += WARP_SIZE;
-            }
-            warp::sync_warp(FULL_MASK);
-            begin = end;
-        }
+        let all = write_bits(words, WORDS * lane, positions, first, to);
         if lane == 0 {
             entries.store(row as usize, all);
         }
