@@ -1,11 +1,13 @@
 //! Rows at the limits of a kernel's shared memory: the greatest bitmap of ranks, and bitmaps in several windows.
 
 use crate::{WAYS, bin_limits, products, whole};
+use std::fs;
 use support::devices;
 use warprow::device::{Device, DeviceProfile, EmulatorOptions};
 use warprow::spgemm::{BinLimits, Spgemm, SpgemmOptions};
 use warprow::{DeviceCsr, reference};
 use warprow_kernels::spgemm::products::bins::{RowWork, numeric};
+use warprow_kernels::spgemm::symbolic::bitmap_rows;
 
 /// Words of the greatest bitmap of ranks for a chunk of 1024 entries.
 const RANK_WORDS: u32 = 1280;
@@ -60,15 +62,23 @@ fn rows_of_the_greatest_bitmap_of_ranks_and_of_wider_spans_are_exact() {
 
 #[test]
 fn sparse_bitmaps_on_a_gpu_of_little_shared_memory_are_done_in_windows() {
-    // A block of this GPU has 99 KiB, 8896 words beside what else the kernel needs, for 284,672 columns.
-    let device = Device::emulator_of(&DeviceProfile::rtx_4090(), EmulatorOptions::default());
-    assert_eq!(device.properties().max_shared_bytes_per_block, 99 << 10);
+    // A block of this GPU has 63 KiB: 7872 words beside what else the kernel needs, for 251,904 columns.
+    let text = DeviceProfile::rtx_4090().to_json();
+    let text = text.replace("\"shared_kib\": 100", "\"shared_kib\": 64");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("profile.json");
+    fs::write(&path, text).unwrap();
+    let profile = DeviceProfile::read(&path).unwrap();
+    let device = Device::emulator_of(&profile, EmulatorOptions::default());
+    let shared_bytes = device.properties().max_shared_bytes_per_block;
+    assert_eq!(shared_bytes, 63 << 10);
     let cols = 520_000;
+    assert_eq!(bitmap_rows::words(cols, shared_bytes), 7872);
     // Ten rows with 450 columns each, three of which are in every row: the first, the last, and one in the middle.
     let b: Vec<Vec<u32>> = (0..10)
         .map(|k| {
             let mut columns: Vec<u32> = (0..447).map(|j| 100 + 1163 * j + 7 * k).collect();
-            columns.extend([3, 284_671 + 3, cols - 1]);
+            columns.extend([3, 251_903 + 3, cols - 1]);
             columns.sort_unstable();
             columns
         })

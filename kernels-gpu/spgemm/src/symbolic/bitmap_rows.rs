@@ -13,7 +13,7 @@
 //! Lanes bring neighbouring columns, and atomic operations on one word are serialised. The first
 //! layout therefore puts neighbours into different words; a warp transposes 32 words by five
 //! shuffles when it writes them out. In the second layout most words are 0. A *summary*, a bitmap of
-//! the words with bits, saves looking at the others: a warp lists the words of 16 summary words, and
+//! the words with bits, saves looking at the others: a warp lists the words of 8 summary words, and
 //! writes out 32 of them at a time.
 //!
 //! ```text
@@ -22,7 +22,7 @@
 //! listed words             1, 4, 7
 //! ```
 
-use super::bits::{POSITIONS, compact_bits, transposed, write_bits};
+use super::bits::{compact_bits, transposed, write_bits};
 use crate::products::bins::WORK_WORDS;
 use crate::products::lanes::inclusive_sum;
 use crate::products::operands::{OperandPatterns, RowList};
@@ -56,8 +56,15 @@ pub fn words(columns: u32, shared_bytes: u32) -> u32 {
     columns.div_ceil(GROUP).min(most / WARP_SIZE) * WARP_SIZE
 }
 
-/// Summary words whose bitmap words a warp lists at a time: two lanes take one.
-const LISTED_GROUPS: u32 = WARP_SIZE / 2;
+/// Positions of columns that a warp has room for.
+const POSITIONS: u32 = 512;
+
+/// The same with a sparse bitmap, whose words have few bits. Less shared memory lets more rows share
+/// a multiprocessor.
+const SPARSE_POSITIONS: u32 = 256;
+
+/// Summary words whose bitmap words a warp lists at a time: four lanes take one.
+const LISTED_GROUPS: u32 = WARP_SIZE / 4;
 
 /// Bits of a summary word that a lane takes.
 const LISTED_BITS: u32 = 32 * LISTED_GROUPS / WARP_SIZE;
@@ -89,9 +96,9 @@ pub fn launch(rows: u32, words: u32) -> LaunchConfig {
 pub fn launch_sparse(rows: u32, words: u32) -> LaunchConfig {
     let block = sparse_block(words);
     let summary_bytes = 4 * words / WARP_SIZE;
-    let list_bytes = block / WARP_SIZE * 2 * MAX_LISTED;
+    let warp_bytes = 2 * (SPARSE_POSITIONS + MAX_LISTED) + 4;
     LaunchConfig::new(rows, block)
-        .shared_bytes(4 * words + summary_bytes + rest_bytes(block) + list_bytes)
+        .shared_bytes(4 * words + summary_bytes + block / WARP_SIZE * warp_bytes)
 }
 
 /// The columns of each listed row, ascending, and their number. A block takes a row; its warps
@@ -123,7 +130,7 @@ pub unsafe fn bitmap_rows<const SPARSE: u32>(
     let (counts, places) = match SPARSE {
         1 => (
             summary.offset((words / WARP_SIZE) as usize),
-            POSITIONS + MAX_LISTED,
+            SPARSE_POSITIONS + MAX_LISTED,
         ),
         _ => (summary, POSITIONS),
     };
@@ -210,7 +217,7 @@ struct BitmapWindow {
     summary: Shared<u32>,
     /// The bits of each warp's words.
     counts: Shared<u32>,
-    /// The positions of the bits that the warp writes out: room for [`POSITIONS`]. Of sparse bitmaps, the
+    /// The positions of the bits that the warp writes out: room for [`POSITIONS`]. Of sparse bitmaps, for [`SPARSE_POSITIONS`]; the
     /// words with bits that the warp has listed follow.
     positions: Shared<u16>,
 }
@@ -327,7 +334,7 @@ impl BitmapWindow {
                 }
                 let (origin, to) = (origin + group * GROUP, to.offset(written as usize));
                 let word = [transposed(word)];
-                written += write_bits(word, 32 * lane, self.positions, origin, to);
+                written += write_bits::<1, POSITIONS>(word, 32 * lane, self.positions, origin, to);
             }
         }
     }
@@ -342,7 +349,7 @@ impl BitmapWindow {
     unsafe fn write_sparse(&self, warp: u32, warps: u32, origin: u32, to: GlobalMut<u32>) {
         let lane = warp::lane_id();
         let (mut group, end) = self.groups(warp, warps);
-        let list = self.positions.offset(POSITIONS as usize);
+        let list = self.positions.offset(SPARSE_POSITIONS as usize);
         let mut written = 0;
         // SAFETY: as many columns are written as were counted, and as many words are listed as a
         // list has room for. The warp's list and positions are its own, synchronised between writes
@@ -361,7 +368,13 @@ impl BitmapWindow {
                         word = bitmap.load(index as usize);
                     }
                     let to = to.offset(written as usize);
-                    written += write_bits([word], 32 * index, self.positions, origin, to);
+                    written += write_bits::<1, SPARSE_POSITIONS>(
+                        [word],
+                        32 * index,
+                        self.positions,
+                        origin,
+                        to,
+                    );
                     first_word += WARP_SIZE;
                 }
                 group += LISTED_GROUPS;

@@ -5,9 +5,6 @@ use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
-/// Positions that [`write_bits`] has room for, for each word of a lane: the bits of half of the warp.
-pub(super) const POSITIONS: u32 = 32 * WARP_SIZE / 2;
-
 /// Writes the positions of the bits in the warp's words to `positions` without gaps: `first` and the
 /// bit's number in the lane's word. Gives their number.
 ///
@@ -27,37 +24,38 @@ pub(super) unsafe fn compact_bits(word: u32, first: u32, positions: Shared<u16>)
 
 /// Writes `origin` plus the positions of the bits in the lanes' words to `to`: in the order of the
 /// lanes, the bits of a lane's `N` words one after the other, from position `first` on. The positions
-/// are compacted in shared memory first, so that the warp writes whole sectors. Gives their number.
+/// are compacted in shared memory first, so that the warp writes whole sectors: at most `ROOM` at a
+/// time, those of some lanes. Gives the number of all bits.
 ///
 /// # Safety
 ///
-/// All lanes of the warp call it, with positions below 2^16. `positions` has room for
-/// [`POSITIONS`] of them for each of the `N` words, and no lane of the warp still reads it. `to` has
-/// room for a number for each bit.
+/// All lanes of the warp call it, with positions below 2^16. `positions` has room for `ROOM` of them,
+/// at least 32 `N`, and no lane of the warp still reads it. `to` has room for a number for each bit.
 #[inline(always)]
-pub(super) unsafe fn write_bits<const N: usize>(
+pub(super) unsafe fn write_bits<const N: usize, const ROOM: u32>(
     words: [u32; N],
     first: u32,
     positions: Shared<u16>,
     origin: u32,
     to: GlobalMut<u32>,
 ) -> u32 {
+    const { assert!(ROOM >= 32 * N as u32) };
     let lane = warp::lane_id();
     let mut count = 0;
     let _: [(); N] = array::from_fn(|i| count += words[i].count_ones());
     let last = inclusive_sum::<32>(FULL_MASK, count);
     let all = warp::shfl_idx(FULL_MASK, last, WARP_SIZE - 1, WARP_SIZE);
-    let of_half = warp::shfl_idx(FULL_MASK, last, WARP_SIZE / 2 - 1, WARP_SIZE);
     let mut begin = 0;
-    // SAFETY: half of the lanes have at most as many bits as there is room for. The warp synchronises
-    // between writes and reads of the positions; all lanes agree on `begin` and `end`.
+    // SAFETY: the bits of the lanes that take part have room, and at least one lane with bits takes
+    // part. The warp synchronises between writes and reads of the positions; all lanes agree on
+    // `begin` and `end`.
     unsafe {
         while begin < all {
-            let end = if all - begin <= POSITIONS * N as u32 {
-                all
-            } else {
-                of_half
-            };
+            let mut end = all;
+            if all - begin > ROOM {
+                let fits = last <= begin + ROOM;
+                end = warp::reduce_max(FULL_MASK, if fits { last } else { 0 });
+            }
             if begin < last && last <= end {
                 let mut at = positions.offset((last - count - begin) as usize);
                 let _: [(); N] = array::from_fn(|i| {

@@ -13,7 +13,7 @@
 //! word 1  columns 1 5 9 13   lane 1  columns 4 to 7
 //! ```
 
-use super::bits::{self, transposed, write_bits};
+use super::bits::{transposed, write_bits};
 use crate::products::bins::WORK_WORDS;
 use crate::products::lanes::warp_of_grid;
 use crate::products::operands::{OperandPatterns, RowList};
@@ -30,8 +30,8 @@ const WORDS: u32 = 2 * WARP_SIZE;
 /// Maximum number of columns from the first to the last of a row.
 pub const MAX_SPAN: u32 = 32 * WORDS;
 
-/// Positions that a warp has room for.
-const POSITIONS: u32 = 2 * bits::POSITIONS;
+/// Positions of columns that a warp has room for.
+const POSITIONS: u32 = 1024;
 
 /// The launch for this many rows.
 pub fn launch(rows: u32) -> LaunchConfig {
@@ -79,7 +79,7 @@ pub unsafe fn narrow_rows(
         warp::sync_warp(FULL_MASK);
         let words = [lane, WARP_SIZE + lane].map(|word| transposed(bitmap.load(word as usize)));
         let to = staged.offset(starts.load(row as usize) as usize);
-        let all = write_bits(words, WORDS * lane, positions, first, to);
+        let all = write_bits::<2, POSITIONS>(words, WORDS * lane, positions, first, to);
         if lane == 0 {
             entries.store(row as usize, all);
         }
