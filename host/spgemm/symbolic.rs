@@ -14,7 +14,6 @@ use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::operand::{OperandError, extent};
 use cuda_std::memory::Global;
-use std::ops::Range;
 use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::bin_limits::sparse_bitmap_words;
 use warprow_kernels::spgemm::analysis::numeric_bins;
@@ -317,10 +316,16 @@ impl<'a> Phase<'a> {
         let (work, starts) = (self.work.read_only(), self.starts.read_only());
         let (staged, entries) = (self.staged.mutable(), self.row_ptr.mutable());
         let all_words = bitmap_rows::words(operands.b.cols, shared_bytes);
-        let sparse = self.sparse_bitmap_rows();
+        // Narrow rows that are few are left to the kernel of the sparse bitmaps.
+        let narrow_alone = self.lists.count(bin::NARROW) >= self.bin_limits.few_rows;
+        let first_sparse = match narrow_alone {
+            true => bin::SPARSE_BITMAP,
+            false => bin::NARROW,
+        };
+        let sparse = self.sparse_bitmap_rows(first_sparse);
         // The longest rows first: they are the last to end.
         let bitmaps = match sparse {
-            SparseBitmapRows::WithLonger => bin::NARROW..bin::END,
+            SparseBitmapRows::WithLonger => first_sparse..bin::END,
             _ => bin::BITMAP..bin::END,
         };
         if let Some(items) = self.lists.items(bitmaps) {
@@ -332,11 +337,10 @@ impl<'a> Phase<'a> {
             unsafe { fork.launch(&bitmap_rows::bitmap_rows::<0>(), config, arguments)? };
         }
         if sparse == SparseBitmapRows::Own {
-            let narrow = self.narrow_rows();
             for size in (0..bin::BITMAP - bin::SPARSE_BITMAP).rev() {
-                let bin = bin::SPARSE_BITMAP + size;
-                let first = if size == 0 { narrow.end } else { bin };
-                if let Some(items) = self.lists.items(first..bin + 1) {
+                let last = bin::SPARSE_BITMAP + size;
+                let first = if size == 0 { first_sparse } else { last };
+                if let Some(items) = self.lists.items(first..last + 1) {
                     let words = all_words.min(sparse_bitmap_words(size));
                     let config = bitmap_rows::launch_sparse(items.count, words);
                     let arguments = (operands, items, words, work, starts, staged, entries);
@@ -344,16 +348,16 @@ impl<'a> Phase<'a> {
                     unsafe { fork.launch(&bitmap_rows::bitmap_rows::<1>(), config, arguments)? };
                 }
             }
-            if let Some(items) = self.lists.items(narrow) {
-                let config = narrow_rows::launch(items.count);
-                let arguments = (operands, items, work, starts, staged, entries);
-                // SAFETY: `BinLimits::symbolic_bin` puts only rows of at most `narrow_rows::MAX_SPAN` columns into this
-                // bin. Each row has room where it starts.
-                unsafe { fork.launch(&narrow_rows::narrow_rows(), config, arguments)? };
-            }
+        }
+        if narrow_alone && let Some(items) = self.items(bin::NARROW) {
+            let config = narrow_rows::launch(items.count);
+            let arguments = (operands, items, work, starts, staged, entries);
+            // SAFETY: `BinLimits::symbolic_bin` puts only rows of at most `narrow_rows::MAX_SPAN` columns into this
+            // bin. Each row has room where it starts.
+            unsafe { fork.launch(&narrow_rows::narrow_rows(), config, arguments)? };
         }
         let sparse_hashed = match sparse {
-            SparseBitmapRows::Hashed => self.lists.items(bin::NARROW..bin::BITMAP),
+            SparseBitmapRows::Hashed => self.lists.items(first_sparse..bin::BITMAP),
             _ => None,
         };
         let hashed = (0..bin::NARROW - bin::HASH)
@@ -381,22 +385,10 @@ impl<'a> Phase<'a> {
         Ok(())
     }
 
-    /// The bins of the rows with a bitmap per warp: none if they are few and sparse bitmaps are launched anyway, which
-    /// then take them.
-    fn narrow_rows(&self) -> Range<u32> {
-        let lists = &self.lists;
-        let are_few = lists.count(bin::NARROW) < self.bin_limits.few_rows;
-        let end = match are_few && lists.count_of(bin::SPARSE_BITMAP..bin::BITMAP) > 0 {
-            true => bin::NARROW,
-            false => bin::SPARSE_BITMAP,
-        };
-        bin::NARROW..end
-    }
-
-    /// Which kernel takes the rows in the bins of narrow rows and sparse bitmaps.
-    fn sparse_bitmap_rows(&self) -> SparseBitmapRows {
+    /// Which kernel takes the rows in the bins of sparse bitmaps, the first of which is `first`.
+    fn sparse_bitmap_rows(&self, first: u32) -> SparseBitmapRows {
         let (lists, limits) = (&self.lists, &self.bin_limits);
-        if lists.count_of(bin::NARROW..bin::BITMAP) >= limits.few_rows {
+        if lists.count_of(first..bin::BITMAP) >= limits.few_rows {
             SparseBitmapRows::Own
         } else if lists.count_of(bin::BITMAP..bin::END) > 0 {
             SparseBitmapRows::WithLonger
@@ -408,10 +400,10 @@ impl<'a> Phase<'a> {
     }
 }
 
-/// Which kernel takes the rows in the bins of narrow rows and sparse bitmaps.
+/// Which kernel takes the rows in the bins of sparse bitmaps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SparseBitmapRows {
-    /// Their own kernels.
+    /// Their own kernel.
     Own,
     /// The kernel of larger bitmaps: the rows are few, and it is launched anyway.
     WithLonger,

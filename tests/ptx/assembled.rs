@@ -57,7 +57,7 @@ fn threads_of_xw() -> HashMap<String, u32> {
 /// architecture where they are most; and the oldest target whose modules have the limit. With it the kernels of `spmm`
 /// were measured to be no slower on sm_90, where they have up to 20 bytes, those of `vector_added` while their additions
 /// were atomic. Those of `gemm` write there once for each tile, 8 bytes on sm_90; they were not measured without the
-/// limit. That of `spgemm` writes 8 bytes outside its loops over products, and was measured with them alone. Newer
+/// limit. That of `spgemm` writes outside its loops over products; it was not measured without the limit. Newer
 /// architectures were not measured.
 const SPILLED: [(&str, Arch, u32); 13] = [
     ("gemm_flat_fragments_f16_4", Arch::SM80, 16),

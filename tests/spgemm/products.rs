@@ -292,6 +292,7 @@ fn the_choices_of_these_tests_send_rows_to_every_kernel() {
         "merged",
         "sorted",
         "hashed",
+        "narrow",
         "bitmaps",
         "numeric: copied",
         "windows",

@@ -217,8 +217,8 @@ struct BitmapWindow {
     summary: Shared<u32>,
     /// The bits of each warp's words.
     counts: Shared<u32>,
-    /// The positions of the bits that the warp writes out: room for [`POSITIONS`]. Of sparse bitmaps, for [`SPARSE_POSITIONS`]; the
-    /// words with bits that the warp has listed follow.
+    /// Room for [`POSITIONS`] positions of bits that the warp writes out. With a sparse bitmap, for
+    /// [`SPARSE_POSITIONS`], and then for the words that the warp has listed.
     positions: Shared<u16>,
 }
 

@@ -24,8 +24,8 @@ pub(super) unsafe fn compact_bits(word: u32, first: u32, positions: Shared<u16>)
 
 /// Writes `origin` plus the positions of the bits in the lanes' words to `to`: in the order of the
 /// lanes, the bits of a lane's `N` words one after the other, from position `first` on. The positions
-/// are compacted in shared memory first, so that the warp writes whole sectors: at most `ROOM` at a
-/// time, those of some lanes. Gives the number of all bits.
+/// are compacted in shared memory first, so that the warp writes whole sectors. It takes as many lanes
+/// at a time as have at most `ROOM` bits together. Gives the number of all bits.
 ///
 /// # Safety
 ///

@@ -30,7 +30,7 @@ const WORDS: u32 = 2 * WARP_SIZE;
 /// Maximum number of columns from the first to the last of a row.
 pub const MAX_SPAN: u32 = 32 * WORDS;
 
-/// Positions of columns that a warp has room for.
+/// Positions of columns that a warp has room for: those of half of its bits.
 const POSITIONS: u32 = 1024;
 
 /// The launch for this many rows.
