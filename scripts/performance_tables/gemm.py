@@ -77,7 +77,8 @@ def random_products(folder):
             found.append((peer / ours, floor / ours, key, case[OURS]["variant"]))
     for element in [*distinct(key[3] for *_, key, _ in found), "all"]:
         of_type = [entry for entry in found if element in (entry[2][3], "all")]
-        share = lambda holds: f"{100 * sum(map(holds, of_type)) / len(of_type):.0f} %"
+        # Rounded down, so that 100 % are all of them.
+        share = lambda holds: f"{100 * sum(map(holds, of_type)) // len(of_type)} %"
         rows.append(
             [
                 element,
