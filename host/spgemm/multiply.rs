@@ -62,7 +62,10 @@ pub fn multiply<T: SpgemmElement>(
     }
     // Staging values too does not pay for a few rows.
     let mut sorted_values = match phase.is_mostly_sorted() {
-        true => Some(device.uninitialized::<T>(phase.staged.len())?),
+        true => {
+            phase.free_unread_extents()?;
+            Some(device.uninitialized::<T>(phase.staged.len())?)
+        }
         false => None,
     };
     let mut pairs = match sorted_values {

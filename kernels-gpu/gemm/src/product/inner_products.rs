@@ -1,15 +1,21 @@
 //! XW for a W of few columns: a group of lanes computes the inner products of a row of X with them.
 //!
-//! A lane multiplies every n-th element of a row, where a group has n lanes, or every n-th vector of 4, 8 or 16 bytes if
-//! the columns of X are a multiple of it. It loads four or eight rows before it multiplies, and each element of W serves
-//! all of them. Shuffles add up the sums of a group. W is stored by columns, so that lanes load it as they load X.
+//! A lane multiplies every n-th vector of 16 bytes that a row touches, where a group has n lanes. It loads four rows
+//! before it multiplies, and each vector of W serves all of them. Shuffles add up the sums of a group. W is stored by
+//! columns, so that lanes load it as they load X.
+//!
+//! Rows whose length is no multiple of a vector begin anywhere in one. So W is stored once for each element of a vector
+//! at which a row may begin, with zeros around it, and a group takes rows that begin at the same one. Elements of the
+//! rows before and after are multiplied by these zeros.
 //!
 //! ```text
-//! groups of 4 lanes, rows of 11 elements        lane 0  1  2  3
-//!                                                    0  1  2  3    loaded together, of each row of the group
-//!                                                    4  5  6  7
-//!                                                    8  9 10  -
+//! rows of 11 elements, vectors of 4       X  | 0  1  2  3 | 4  5  6  7 | 8  9 10| 0 | 1  2  3  4 | 5  6  7  8 | ..
+//!                                        row 0, W by        w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 .
+//!                                        row 1, W by                                .  .  .  w0 w1 w2 w3 w4 ..
 //! ```
+//!
+//! If such an element is infinite or NaN, its product with zero is NaN. A sum that is NaN is therefore computed again,
+//! element by element, and so is what would read past the end of X.
 //!
 //! Changes from `staged`: nothing goes through shared memory, so rows of X may begin anywhere, and no column of W is
 //! padded.
@@ -29,9 +35,8 @@ use warprow_kernels_matrix::{Dense, DenseMut, Operand};
 /// Threads in a block.
 const BLOCK: u32 = 128;
 
-/// The fewest rows that a group computes at once.
-#[cfg(not(target_arch = "nvptx64"))]
-const LEAST_ROWS: u32 = 4;
+/// Rows that a group computes at once.
+const ROWS: usize = 4;
 
 /// Maximum number of blocks for each multiprocessor. Warps take rows in turn.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -61,7 +66,7 @@ impl<T: Operand> Multiplies<T> for InnerProducts {
             _ => (2, inner_products::<T, 2>()),
         };
         // As if all groups had 32 lanes; with smaller ones, some warps have no rows.
-        let rows_of_block = BLOCK / WARP_SIZE * LEAST_ROWS;
+        let rows_of_block = BLOCK / WARP_SIZE * ROWS as u32;
         let most = (problem.multiprocessors.max(1)).saturating_mul(BLOCKS_PER_MULTIPROCESSOR);
         let blocks = problem.rows.div_ceil(rows_of_block).min(most);
         let config = LaunchConfig::new(
@@ -71,43 +76,57 @@ impl<T: Operand> Multiplies<T> for InnerProducts {
         PlannedLaunch { config, kernel }
     }
 
-    /// W by columns, each at a multiple of 16 bytes.
+    /// W by columns, each as often as rows of X may begin at different elements of a vector: that many elements after
+    /// the beginning of its copy. Copies begin at multiples of 16 bytes.
     fn pack(w: Vec<T>, problem: GemmProblem) -> Vec<T> {
         let (depth, cols) = (problem.depth as usize, problem.cols as usize);
+        let copies = 1 << log_starts::<T>(problem.depth);
         let pitch = pitch::<T>(problem.depth) as usize;
-        let mut packed = vec![T::narrow(T::Sum::ZERO); pitch * cols];
+        let mut packed = vec![T::narrow(T::Sum::ZERO); pitch * copies * cols];
         for (k, row) in w.chunks_exact(cols.max(1)).enumerate().take(depth) {
             for (column, &weight) in row.iter().enumerate() {
-                packed[column * pitch + k] = weight;
+                for start in 0..copies {
+                    packed[(column * copies + start) * pitch + start + k] = weight;
+                }
             }
         }
         packed
     }
 }
 
-/// Elements from one column of the packed W to the next.
-#[inline(always)]
-const fn pitch<T>(depth: u32) -> u32 {
-    depth.next_multiple_of(16 / size_of::<T>() as u32)
+/// Elements of a vector of 16 bytes.
+const fn width<T>() -> usize {
+    16 / size_of::<T>()
 }
 
-/// The logarithm of the lanes of a group for rows of so many vectors. They are the greatest power of two that gives each
-/// lane at least two. If instructions are the limit, they are half as many where more than half of the lanes would be
-/// idle in the last step.
+/// The logarithm of the number of elements of a vector at which packed rows of `depth` elements may begin. All rows begin
+/// at the first if their length is a multiple of a vector.
 #[inline(always)]
-fn log_lanes(vectors: u32, is_issue_bound: bool) -> u32 {
+const fn log_starts<T>(depth: u32) -> u32 {
+    let width = width::<T>() as u32;
+    if depth.is_multiple_of(width) {
+        0
+    } else {
+        width.ilog2()
+    }
+}
+
+/// Elements from one copy of a column of W to the next.
+#[inline(always)]
+const fn pitch<T>(depth: u32) -> u32 {
+    let last_start = (1 << log_starts::<T>(depth)) - 1;
+    (depth + last_start).next_multiple_of(width::<T>() as u32)
+}
+
+/// The logarithm of the lanes of a group for rows of so many vectors: the greatest power of two that gives each lane at
+/// least two.
+#[inline(always)]
+fn log_lanes(vectors: u32) -> u32 {
     let mut log = WARP_SIZE.ilog2();
     while log > 0 && vectors >> log < 2 {
         log -= 1;
     }
-    let lanes = 1 << log;
-    let in_last_step = vectors & (lanes - 1);
-    let is_nearly_empty = in_last_step > 0 && 2 * in_last_step < lanes;
-    if is_issue_bound && is_nearly_empty {
-        log - 1
-    } else {
-        log
-    }
+    log
 }
 
 /// `Y[row, j] = sum over k of X[row, k] * W[k, j]`; a group of lanes computes several rows and `COLUMNS` columns.
@@ -120,12 +139,8 @@ fn log_lanes(vectors: u32, is_issue_bound: bool) -> u32 {
 // Without these limits, `ptxas` saves registers and waits for each load before the next one.
 #[kernel(
     name = "gemm_inner_products",
-    T = [f32], COLUMNS = [1], registers = 72;
-    T = [f32], COLUMNS = [2], registers = 96;
-    T = [f16, bf16], COLUMNS = [1], registers = 96;
-    T = [f16, bf16], COLUMNS = [2], registers = 104;
-    T = [f64], COLUMNS = [1], registers = 64;
-    T = [f64], COLUMNS = [2], registers = 80
+    T = [f32, f64, f16, bf16], COLUMNS = [1], registers = 64;
+    T = [f32, f64, f16, bf16], COLUMNS = [2], registers = 80
 )]
 pub unsafe fn inner_products<T: Operand, const COLUMNS: usize>(
     x: Dense<T>,
@@ -133,112 +148,104 @@ pub unsafe fn inner_products<T: Operand, const COLUMNS: usize>(
     y: DenseMut<T>,
     epilogue: BiasRelu<T>,
 ) {
-    // The width depends on the columns of X, not on its leading dimension, so neither do the bits of Y.
-    let fits = |width: u32| x.cols.is_multiple_of(width);
-    // SAFETY: the contract of this kernel; the columns are a multiple of the width.
+    // SAFETY: the contract of this kernel.
     unsafe {
         match const { size_of::<T>() } {
-            2 if fits(8) => rows::<T, COLUMNS, 8, 4, 1>(&x, &w, &y, &epilogue),
-            2 if fits(2) => rows::<T, COLUMNS, 2, 8, 2>(&x, &w, &y, &epilogue),
-            2 => rows::<T, COLUMNS, 1, 8, 2>(&x, &w, &y, &epilogue),
-            4 if fits(4) => rows::<T, COLUMNS, 4, 4, 1>(&x, &w, &y, &epilogue),
-            4 if fits(2) => rows::<T, COLUMNS, 2, 4, 1>(&x, &w, &y, &epilogue),
-            4 => rows::<T, COLUMNS, 1, 8, 1>(&x, &w, &y, &epilogue),
-            _ if fits(2) => rows::<T, COLUMNS, 2, 4, 1>(&x, &w, &y, &epilogue),
-            _ => rows::<T, COLUMNS, 1, 4, 1>(&x, &w, &y, &epilogue),
+            2 => rows::<T, COLUMNS, 8>(&x, &w, &y, &epilogue),
+            4 => rows::<T, COLUMNS, 4>(&x, &w, &y, &epilogue),
+            _ => rows::<T, COLUMNS, 2>(&x, &w, &y, &epilogue),
         }
     }
 }
 
-/// The product of the rows that the warp takes in turn, by vectors of `WIDTH` elements. A group has `ROWS` rows at a
-/// time, and loads `STEPS` vectors of each before it multiplies.
+/// The product of the rows that the warp takes in turn, by vectors of `WIDTH` elements.
 ///
 /// # Safety
 ///
-/// That of [`inner_products`]; the columns of X are a multiple of `WIDTH`.
+/// That of [`inner_products`]; a vector has `WIDTH` elements.
 #[inline(always)]
-unsafe fn rows<
-    T: Operand,
-    const COLUMNS: usize,
-    const WIDTH: usize,
-    const ROWS: usize,
-    const STEPS: usize,
->(
+unsafe fn rows<T: Operand, const COLUMNS: usize, const WIDTH: usize>(
     x: &Dense<T>,
     w: &Dense<T>,
     y: &DenseMut<T>,
     epilogue: &BiasRelu<T>,
 ) {
-    // Single elements need as many instructions as vectors. With f32 and f64 and one column of W, memory is the limit.
-    let is_issue_bound = WIDTH == 1 && (COLUMNS > 1 || size_of::<T>() == 2);
     // Shifts, since a division by a number of lanes leaves a panic path.
-    let log_lanes = log_lanes(x.cols / WIDTH as u32, is_issue_bound);
-    let lanes = 1 << log_lanes;
-    let groups = WARP_SIZE >> log_lanes;
+    let log_starts = log_starts::<T>(x.cols);
+    let log_lanes = log_lanes(x.cols.div_ceil(WIDTH as u32));
+    let log_groups = WARP_SIZE.ilog2() - log_lanes;
+    // From one row of a group to the next: a number that makes them begin at the same element of a vector. The rows
+    // between are those of the warp's other groups, and of the other warps that share the same rows.
+    let log_apart = log_groups.max(log_starts);
+    let (apart, log_sharing) = (1 << log_apart, log_apart - log_groups);
     let thread = thread::thread_idx_x();
-    let (group, lane) = ((thread % WARP_SIZE) >> log_lanes, thread & (lanes - 1));
+    let (group, lane) = (
+        (thread % WARP_SIZE) >> log_lanes,
+        thread & ((1 << log_lanes) - 1),
+    );
     let first_column = thread::block_idx_x() * COLUMNS as u32;
-    let pitch = pitch::<T>(x.cols) as usize;
     // A column past the last one is computed as the last one, and not written.
     let columns: [u32; COLUMNS] = array::from_fn(|j| (first_column + j as u32).min(w.cols - 1));
-    let of_w: [Global<T>; COLUMNS] = array::from_fn(|j| w.data.offset(columns[j] as usize * pitch));
     // SAFETY: the columns are columns of Y.
     let bias = columns.map(|column| unsafe { epilogue.bias_at(column) });
-    let rows_of_warp = u64::from(groups) * ROWS as u64;
+    let pitch = pitch::<T>(x.cols) as usize;
+    let is_packed = x.stride == x.cols;
+    let has_vectors = is_packed || log_starts == 0 && x.stride.is_multiple_of(WIDTH as u32);
+    let ends_in_vector = is_packed && !(x.rows.wrapping_mul(x.cols)).is_multiple_of(WIDTH as u32);
     let warps = u64::from(thread::grid_dim_y()) * u64::from(BLOCK / WARP_SIZE);
-    let warp = u64::from(thread::block_idx_y()) * u64::from(BLOCK / WARP_SIZE)
+    let mut warp = u64::from(thread::block_idx_y()) * u64::from(BLOCK / WARP_SIZE)
         + u64::from(thread / WARP_SIZE);
-    let has_aligned_rows = x.stride.is_multiple_of(WIDTH as u32);
-    let row_bytes = x.stride * size_of::<T>() as u32;
-    let mut first = warp * rows_of_warp;
-    while first < u64::from(x.rows) {
-        // Rows past the last one are computed as the last one, and not written.
+    loop {
+        let first = (warp >> log_sharing) * (apart as u64 * ROWS as u64);
+        if first >= u64::from(x.rows) {
+            return;
+        }
         let last = x.rows - 1 - first as u32;
-        let rows: [u32; ROWS] = array::from_fn(|i| (i as u32 * groups + group).min(last));
-        let of_x = (x.data).offset(first as usize * x.stride as usize);
-        let mut sums = [[T::Sum::ZERO; COLUMNS]; ROWS];
-        let mut k = lane * WIDTH as u32;
-        let step = lanes * WIDTH as u32;
-        // SAFETY: rows begin at multiples of `WIDTH`, or elements are loaded one by one. The rows and columns exist;
-        // `WIDTH` elements from a place below `x.cols` on are below it, too, since it is a multiple of `WIDTH`.
-        unsafe {
-            let operands = (of_x, row_bytes, rows, of_w);
-            if const { STEPS > 1 } && (WIDTH == 1 || has_aligned_rows) {
-                while x.cols - k.min(x.cols) > (STEPS as u32 - 1) * step {
-                    sums = add::<T, COLUMNS, WIDTH, ROWS, STEPS>(operands, (k, step), sums);
-                    k += STEPS as u32 * step;
+        let of_group = ((warp as u32 & ((1 << log_sharing) - 1)) << log_groups) + group;
+        let is_row = |i: u32| of_group + i * apart <= last;
+        // Rows past the last one are computed as another one, and not written: as one that begins at the same element
+        // of a vector.
+        let first_of_group = if is_row(0) { of_group } else { 0 };
+        let rows: [u32; ROWS] = array::from_fn(|i| {
+            let row = i as u32 * apart;
+            first_of_group + if is_row(i as u32) { row } else { 0 }
+        });
+        let start = first_of_group.wrapping_mul(x.cols) % WIDTH as u32;
+        let has_last = u64::from(last) < apart as u64 * ROWS as u64;
+        let operands = RowsOfGroup {
+            x: x.data.offset(first as usize * x.stride as usize),
+            row_bytes: x.stride * size_of::<T>() as u32,
+            rows,
+            start,
+            end: start + x.cols,
+            w: columns.map(|column| {
+                let copy = ((column as usize) << log_starts) + start as usize;
+                w.data.offset(copy * pitch)
+            }),
+        };
+        let mut by_vectors = has_vectors && !(ends_in_vector && has_last);
+        // SAFETY: the rows exist. Vectors are loaded only where rows begin at multiples of a vector less `start`, and
+        // none ends past X. All lanes reach the shuffles and the vote, as `by_vectors` is the same for all.
+        let sums = unsafe {
+            loop {
+                let sums = operands.sums::<WIDTH>(by_vectors, lane, log_lanes);
+                let is_nan = |sum: &T::Sum| sum.partial_cmp(sum).is_none();
+                let some_are_nan = sums.iter().any(|row| row.iter().any(is_nan));
+                if !by_vectors || log_starts == 0 || !warp::any(FULL_MASK, some_are_nan) {
+                    break sums;
                 }
+                by_vectors = false;
             }
-            while k < x.cols {
-                if WIDTH == 1 || has_aligned_rows {
-                    sums = add::<T, COLUMNS, WIDTH, ROWS, 1>(operands, (k, step), sums);
-                } else {
-                    let mut place = k;
-                    while place < k + WIDTH as u32 {
-                        thread::keep_rolled();
-                        sums = add::<T, COLUMNS, 1, ROWS, 1>(operands, (place, step), sums);
-                        place += 1;
-                    }
-                }
-                k += step;
-            }
-        }
-        let mut distance = lanes / 2;
-        while distance > 0 {
-            sums = sums.map(|row| {
-                row.map(|sum| sum + warp::shfl_xor(FULL_MASK, sum, distance, WARP_SIZE))
-            });
-            distance /= 2;
-        }
+        };
         if lane == 0 {
-            unroll!(i in 0..8 {
-                if i < ROWS && i as u32 * groups + group <= last {
-                    let row = first + u64::from(i as u32 * groups + group);
-                    let of_y = y.data.offset(row as usize * y.stride as usize);
+            unroll!(i in 0..4 {
+                if is_row(i as u32) {
+                    let row = first as usize + rows[i] as usize;
+                    let of_y = y.data.offset(row * y.stride as usize);
                     unroll!(j in 0..2 {
                         if j < COLUMNS && first_column + (j as u32) < w.cols {
                             let column = first_column as usize + j;
-                            let sum = sums[i % ROWS][j % COLUMNS];
+                            let sum = sums[i][j % COLUMNS];
                             // SAFETY: row and column are of Y, and no other lane writes both.
                             unsafe { of_y.store(column, epilogue.finish(sum, bias[j % COLUMNS])) };
                         }
@@ -246,52 +253,103 @@ unsafe fn rows<
                 }
             });
         }
-        first += warps * rows_of_warp;
+        warp += warps;
     }
 }
 
-/// Adds `STEPS` products of vectors to the sums of each row, with the vectors from `k` on, `step` elements apart. All
-/// are loaded before the first is multiplied.
-///
-/// # Safety
-///
-/// X has the rows, which begin at multiples of `row_bytes` from `of_x` on. X and W have the vectors, at multiples of
-/// their size.
-#[inline(always)]
-unsafe fn add<
-    T: Operand,
-    const COLUMNS: usize,
-    const WIDTH: usize,
-    const ROWS: usize,
-    const STEPS: usize,
->(
-    (of_x, row_bytes, rows, of_w): (Global<T>, u32, [u32; ROWS], [Global<T>; COLUMNS]),
-    (k, step): (u32, u32),
-    sums: [[T::Sum; COLUMNS]; ROWS],
-) -> [[T::Sum; COLUMNS]; ROWS] {
-    let mut sums = sums;
-    let at = |s: usize| (k + s as u32 * step) as usize;
-    const { assert!(STEPS <= 2 && WIDTH <= 8 && ROWS <= 8 && COLUMNS <= 2) };
-    let elements: [[T::Vector; ROWS]; STEPS] = array::from_fn(|s| {
-        let of_k = of_x.offset(at(s));
-        // SAFETY: X has the vectors, by the contract.
-        rows.map(|row| unsafe { T::load::<WIDTH>(of_k.offset_rows(row, row_bytes), 0) })
-    });
-    let weights: [[T::Vector; COLUMNS]; STEPS] = array::from_fn(|s| {
-        // SAFETY: W has the vectors, by the contract.
-        of_w.map(|column| unsafe { T::load::<WIDTH>(column, at(s)) })
-    });
-    unroll!(s in 0..2 {
+/// The rows that a group computes at once, and the columns of W.
+struct RowsOfGroup<T, const COLUMNS: usize> {
+    /// The row from which `rows` count.
+    x: Global<T>,
+    /// Bytes from one row of X to the next.
+    row_bytes: u32,
+    rows: [u32; ROWS],
+    /// The element of a vector at which all of the rows begin, and the one after their last, counted from the same
+    /// vector.
+    start: u32,
+    end: u32,
+    /// The copy of each column of W for `start`.
+    w: [Global<T>; COLUMNS],
+}
+
+impl<T: Operand, const COLUMNS: usize> RowsOfGroup<T, COLUMNS> {
+    /// The inner products, in each lane of the group, of which the calling lane has number `lane`. Both ways of loading
+    /// add up the same elements in the same order.
+    ///
+    /// # Safety
+    ///
+    /// X has the rows, and W the columns. With `by_vectors` the vectors of the rows are aligned, and X has all of their
+    /// elements. All lanes of the warp call it.
+    #[inline(always)]
+    unsafe fn sums<const WIDTH: usize>(
+        &self,
+        by_vectors: bool,
+        lane: u32,
+        log_lanes: u32,
+    ) -> [[T::Sum; COLUMNS]; ROWS] {
+        let mut sums = [[T::Sum::ZERO; COLUMNS]; ROWS];
+        let mut k = lane * WIDTH as u32;
+        // SAFETY: the contract of this function.
+        unsafe {
+            while k < self.end {
+                if by_vectors {
+                    sums = self.add::<WIDTH>(k, sums);
+                } else {
+                    let mut place = k.max(self.start);
+                    while place < (k + WIDTH as u32).min(self.end) {
+                        thread::keep_rolled();
+                        sums = self.add::<1>(place, sums);
+                        place += 1;
+                    }
+                }
+                k += (WIDTH as u32) << log_lanes;
+            }
+        }
+        let mut distance = (1 << log_lanes) / 2;
+        while distance > 0 {
+            sums = sums.map(|row| {
+                row.map(|sum| sum + warp::shfl_xor(FULL_MASK, sum, distance, WARP_SIZE))
+            });
+            distance /= 2;
+        }
+        sums
+    }
+
+    /// Adds the products of the vector from `k` on to the sums of each row. All are loaded before the first is
+    /// multiplied. `k` counts from the vector in which the rows begin.
+    ///
+    /// # Safety
+    ///
+    /// X and W have the vectors, at multiples of their size.
+    #[inline(always)]
+    unsafe fn add<const WIDTH: usize>(
+        &self,
+        k: u32,
+        sums: [[T::Sum; COLUMNS]; ROWS],
+    ) -> [[T::Sum; COLUMNS]; ROWS] {
+        let mut sums = sums;
+        // Less than 0 for elements before the first row of X, to which the number of a row is added.
+        let of_k = self
+            .x
+            .offset((k as usize).wrapping_sub(self.start as usize));
+        // SAFETY: X and W have the vectors, by the contract.
+        let (elements, weights) = unsafe {
+            let of_row = |row| T::load::<WIDTH>(of_k.offset_rows(row, self.row_bytes), 0);
+            let of_column = |column| T::load::<WIDTH>(column, k as usize);
+            (self.rows.map(of_row), self.w.map(of_column))
+        };
         unroll!(part in 0..8 {
-            if s < STEPS && part < WIDTH {
+            if part < WIDTH {
                 sums = array::from_fn(|i| {
                     array::from_fn(|j| {
-                        let weight = T::get(&weights[s % STEPS][j], part);
-                        T::get(&elements[s % STEPS][i], part).mul_add(weight, sums[i][j])
+                        let weight = T::get(&weights[j], part);
+                        T::get(&elements[i], part).mul_add(weight, sums[i][j])
                     })
                 });
             }
         });
-    });
-    sums
+        sums
+    }
 }
+
+const _: () = assert!(ROWS == 4);

@@ -65,9 +65,7 @@ pub unsafe fn copy_products<T: Real>(
         let [row, chunk] = items.load(item);
         let k = operands.a.row_ptr.load(row as usize) as usize;
         let factor = factors.a.load(k);
-        let [start, end] = operands
-            .extents
-            .load2(4 * operands.a.col_idx.load(k) as usize);
+        let (start, end) = operands.b.row(operands.a.col_idx.load(k));
         let to = c.row_ptr.load(row as usize);
         let first = chunk * CHUNK;
         let end_of_chunk = first + (end - start - first).min(CHUNK);
