@@ -212,7 +212,8 @@ impl<'a> Phase<'a> {
 
     /// Frees the extents of B if all rows are copied or sorted: the kernels that take these rows do not read them.
     pub fn free_unread_extents(&mut self) -> Result<(), OperandError> {
-        let others = self.lists.count_of(bin::RUNS..bin::SORT) + self.lists.count_of(bin::HASH..bin::END);
+        let others =
+            self.lists.count_of(bin::RUNS..bin::SORT) + self.lists.count_of(bin::HASH..bin::END);
         if others == 0 {
             self.extents = self.a.device.uninitialized(0)?;
         }

@@ -310,3 +310,35 @@ fn the_choices_of_these_tests_send_rows_to_every_kernel() {
         );
     }
 }
+
+#[test]
+fn rows_that_are_all_copied_or_sorted_are_exact() {
+    // Of the rows of A with one nonzero, some copy a row of B that is too long to be sorted.
+    let rows_of_b: Vec<Vec<u32>> = (0..40)
+        .map(|k| match k {
+            0 => (0..1500).map(|j| 2 * j).collect(),
+            _ => (0..3).map(|j| k + 900 * j).collect(),
+        })
+        .collect();
+    let rows_of_a: Vec<Vec<u32>> = (0..300)
+        .map(|i| match (i % 3, i % 2) {
+            (0, 0) => vec![0],
+            (0, _) => vec![5],
+            _ => vec![1 + i % 30, 31 + i % 9],
+        })
+        .collect();
+    let (a, b) = (whole(&rows_of_a, 40), whole(&rows_of_b, 3000));
+    for device in devices() {
+        let log = device.log_launches();
+        let product = spgemm(&device, a.view(), b.view(), SpgemmOptions::default()).unwrap();
+        assert_eq!(
+            product.c.map(|&value| f64::from(value)),
+            reference::spgemm(a.view(), b.view()),
+            "on {device}"
+        );
+        let launched = log.launches();
+        for name in ["copy_products_f32", "copy_rows_f32"] {
+            assert!(launched.contains_key(&*format!("spgemm_{name}")), "{name}");
+        }
+    }
+}
