@@ -1,27 +1,28 @@
 //! XW for a W of few columns: a group of lanes computes the inner products of a row of X with them.
 //!
-//! A lane multiplies every n-th vector of 16 bytes that a row touches, where a group has n lanes. It loads four rows
-//! before it multiplies, and each vector of W serves all of them. Shuffles add up the sums of a group. W is stored by
-//! columns, so that lanes load it as they load X.
+//! A lane multiplies every n-th vector of 16 bytes of a row, where a group has n lanes. It loads the vectors of four
+//! rows before it multiplies them, and each vector of W serves all four. Shuffles add up the sums of a group.
 //!
-//! Rows whose length is no multiple of a vector begin anywhere in one. So W is stored once for each element of a vector
-//! at which a row may begin, with zeros around it, and a group takes rows that begin at the same one. Elements of the
-//! rows before and after are multiplied by these zeros.
+//! A row whose length is no multiple of a vector may begin at any element of one. For each such element there is a copy
+//! of W, with as many zeros before each column as there are elements before the row. A group takes rows that begin at
+//! the same element, so they share a copy. The elements of the rows before and after are multiplied by zeros.
 //!
 //! ```text
-//! rows of 11 elements, vectors of 4       X  | 0  1  2  3 | 4  5  6  7 | 8  9 10| 0 | 1  2  3  4 | 5  6  7  8 | ..
-//!                                        row 0, W by        w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 .
-//!                                        row 1, W by                                .  .  .  w0 w1 w2 w3 w4 ..
+//! rows a, b, c .. of 11 elements, vectors of four
+//!
+//! X          a0 a1 a2 a3 | a4 a5 a6 a7 | a8 a9 a10 b0 | b1 b2 b3 b4 | b5 b6 b7 b8 | b9 b10 c0 c1 | ..
+//! W for a    w0 w1 w2 w3 | w4 w5 w6 w7 | w8 w9 w10 0
+//! W for b                                0  0  0   w0 | w1 w2 w3 w4 | w5 w6 w7 w8 | w9 w10 0  0
 //! ```
 //!
-//! If such an element is infinite or NaN, its product with zero is NaN. A sum that is NaN is therefore computed again,
-//! element by element, and so is what would read past the end of X.
+//! An infinite or NaN element of a neighbouring row makes the sum NaN. So a sum that is NaN is computed again, element
+//! by element. So is the last row, if its last vector would reach past the end of X, and rows with gaps between them.
 //!
 //! Changes from `staged`: nothing goes through shared memory, so rows of X may begin anywhere, and no column of W is
 //! padded.
 //!
-//! When to use it: for one or two columns of W. With one, it is the product of a matrix and a vector. With more it reads
-//! X several times.
+//! When to use it: for one or two columns of W. With one, it is the product of a matrix and a vector. With more it
+//! reads X several times.
 
 use crate::{BiasRelu, GemmKernel, Rung, Strides};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -99,8 +100,8 @@ const fn width<T>() -> usize {
     16 / size_of::<T>()
 }
 
-/// The logarithm of the number of elements of a vector at which packed rows of `depth` elements may begin. All rows begin
-/// at the first if their length is a multiple of a vector.
+/// The logarithm of the number of elements of a vector at which packed rows of `depth` elements may begin. All rows
+/// begin at the first if their length is a multiple of a vector.
 #[inline(always)]
 const fn log_starts<T>(depth: u32) -> u32 {
     let width = width::<T>() as u32;
@@ -224,8 +225,9 @@ unsafe fn rows<T: Operand, const COLUMNS: usize, const WIDTH: usize>(
             }),
         };
         let mut by_vectors = has_vectors && !(ends_in_vector && has_last);
-        // SAFETY: the rows exist. Vectors are loaded only where rows begin at multiples of a vector less `start`, and
-        // none ends past X. All lanes reach the shuffles and the vote, as `by_vectors` is the same for all.
+        // SAFETY: the rows exist. Vectors are loaded only where each row begins `start` elements after a multiple of 16
+        // bytes, and no vector ends past X. All lanes reach the shuffles and the vote, as `by_vectors` is the same for
+        // all.
         let sums = unsafe {
             loop {
                 let sums = operands.sums::<WIDTH>(by_vectors, lane, log_lanes);
