@@ -210,7 +210,8 @@ impl<'a> Phase<'a> {
         })
     }
 
-    /// Frees the extents of B if all rows are copied or sorted: the kernels that take these rows do not read them.
+    /// Frees the extents of B if all rows are copied or sorted. Only for products whose sorted rows are known with
+    /// their values: the kernels that sort and copy these do not read the extents.
     pub fn free_unread_extents(&mut self) -> Result<(), OperandError> {
         let others =
             self.lists.count_of(bin::RUNS..bin::SORT) + self.lists.count_of(bin::HASH..bin::END);

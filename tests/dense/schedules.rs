@@ -127,8 +127,8 @@ fn warps_of_inner_products_that_take_rows_in_turn_have_no_fault_and_are_exact() 
         // A warp has at most 32, 8 and 4 rows at a time. Some warps share the rows that begin at the same element of a
         // vector.
         for (shape, most) in [
-            ((2100, 93, 1), 32),
-            ((1300, 301, 2), 8),
+            ((2101, 93, 1), 32),
+            ((1301, 301, 2), 8),
             ((700, 1030, 3), 4),
         ] {
             several_tiles_in_turn::<T>(GemmKernel::InnerProducts, shape, 2, |launch| {
@@ -140,4 +140,5 @@ fn warps_of_inner_products_that_take_rows_in_turn_have_no_fault_and_are_exact() 
     one::<f32>();
     one::<f64>();
     one::<f16>();
+    one::<bf16>();
 }

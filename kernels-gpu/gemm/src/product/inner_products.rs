@@ -1,28 +1,23 @@
 //! XW for a W of few columns: a group of lanes computes the inner products of a row of X with them.
 //!
-//! A lane multiplies every n-th vector of 16 bytes of a row, where a group has n lanes. It loads the vectors of four
-//! rows before it multiplies them, and each vector of W serves all four. Shuffles add up the sums of a group.
+//! A lane multiplies every n-th vector of 16 bytes of a row, where a group has n lanes. Shuffles add up its sums.
 //!
 //! A row whose length is no multiple of a vector may begin at any element of one. For each such element there is a copy
-//! of W, with as many zeros before each column as there are elements before the row. A group takes rows that begin at
-//! the same element, so they share a copy. The elements of the rows before and after are multiplied by zeros.
+//! of W, with as many zeros before each column as there are elements before the row. They multiply the elements of the
+//! neighbouring rows. A group takes four rows that begin at the same element, so they share a copy.
 //!
 //! ```text
-//! rows a, b, c .. of 11 elements, vectors of four
-//!
-//! X          a0 a1 a2 a3 | a4 a5 a6 a7 | a8 a9 a10 b0 | b1 b2 b3 b4 | b5 b6 b7 b8 | b9 b10 c0 c1 | ..
-//! W for a    w0 w1 w2 w3 | w4 w5 w6 w7 | w8 w9 w10 0
-//! W for b                                0  0  0   w0 | w1 w2 w3 w4 | w5 w6 w7 w8 | w9 w10 0  0
+//! X, rows a, b, ..   a0 a1 a2 a3 | a4 a5 a6 a7 | a8 a9 a10 b0 | b1 b2 b3 b4 | b5 b6 b7 b8 | b9 b10 c0 c1 | ..
+//! W for a            w0 w1 w2 w3 | w4 w5 w6 w7 | w8 w9 w10 0
+//! W for b                                        0  0  0   w0 | w1 w2 w3 w4 | w5 w6 w7 w8 | w9 w10 0  0
 //! ```
 //!
-//! An infinite or NaN element of a neighbouring row makes the sum NaN. So a sum that is NaN is computed again, element
-//! by element. So is the last row, if its last vector would reach past the end of X, and rows with gaps between them.
+//! Rows are multiplied element by element if there are gaps between them, if they are among the last and X ends within
+//! a vector, and once more if a sum of the warp is NaN: an infinite element of a neighbouring row, times 0, is NaN.
 //!
-//! Changes from `staged`: nothing goes through shared memory, so rows of X may begin anywhere, and no column of W is
-//! padded.
+//! Changes from `staged`: nothing goes through shared memory, rows of X may begin anywhere, no column of W is padded.
 //!
-//! When to use it: for one or two columns of W. With one, it is the product of a matrix and a vector. With more it
-//! reads X several times.
+//! When to use it: for one or two columns of W. With more it reads X several times.
 
 use crate::{BiasRelu, GemmKernel, Rung, Strides};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -77,8 +72,8 @@ impl<T: Operand> Multiplies<T> for InnerProducts {
         PlannedLaunch { config, kernel }
     }
 
-    /// W by columns, each as often as rows of X may begin at different elements of a vector: that many elements after
-    /// the beginning of its copy. Copies begin at multiples of 16 bytes.
+    /// W by columns. Of each column there is a copy for each element of a vector at which a row of X may begin, with as
+    /// many zeros before it. Copies begin at multiples of 16 bytes.
     fn pack(w: Vec<T>, problem: GemmProblem) -> Vec<T> {
         let (depth, cols) = (problem.depth as usize, problem.cols as usize);
         let copies = 1 << log_starts::<T>(problem.depth);
@@ -204,8 +199,8 @@ unsafe fn rows<T: Operand, const COLUMNS: usize, const WIDTH: usize>(
         let last = x.rows - 1 - first as u32;
         let of_group = ((warp as u32 & ((1 << log_sharing) - 1)) << log_groups) + group;
         let is_row = |i: u32| of_group + i * apart <= last;
-        // Rows past the last one are computed as another one, and not written: as one that begins at the same element
-        // of a vector.
+        // Instead of a row past the last one, the group computes its first row again, or else the first of all, and
+        // does not write it. A group's rows must begin at the same element of a vector.
         let first_of_group = if is_row(0) { of_group } else { 0 };
         let rows: [u32; ROWS] = array::from_fn(|i| {
             let row = i as u32 * apart;
@@ -226,8 +221,9 @@ unsafe fn rows<T: Operand, const COLUMNS: usize, const WIDTH: usize>(
         };
         let mut by_vectors = has_vectors && !(ends_in_vector && has_last);
         // SAFETY: the rows exist. Vectors are loaded only where each row begins `start` elements after a multiple of 16
-        // bytes, and no vector ends past X. All lanes reach the shuffles and the vote, as `by_vectors` is the same for
-        // all.
+        // bytes. The warps that share rows have some that begin and end with a vector, but for the last rows of X: if
+        // X ends within a vector, these are not loaded by vectors. All lanes reach the shuffles and the vote, as
+        // `by_vectors` is the same for all.
         let sums = unsafe {
             loop {
                 let sums = operands.sums::<WIDTH>(by_vectors, lane, log_lanes);
@@ -266,9 +262,9 @@ struct RowsOfGroup<T, const COLUMNS: usize> {
     /// Bytes from one row of X to the next.
     row_bytes: u32,
     rows: [u32; ROWS],
-    /// The element of a vector at which all of the rows begin, and the one after their last, counted from the same
-    /// vector.
+    /// The element of a vector at which all of the rows begin.
     start: u32,
+    /// `start` plus the columns of X.
     end: u32,
     /// The copy of each column of W for `start`.
     w: [Global<T>; COLUMNS],
@@ -330,7 +326,7 @@ impl<T: Operand, const COLUMNS: usize> RowsOfGroup<T, COLUMNS> {
         sums: [[T::Sum; COLUMNS]; ROWS],
     ) -> [[T::Sum; COLUMNS]; ROWS] {
         let mut sums = sums;
-        // Less than 0 for elements before the first row of X, to which the number of a row is added.
+        // It may be before X, until the bytes to a row are added.
         let of_k = self
             .x
             .offset((k as usize).wrapping_sub(self.start as usize));

@@ -24,7 +24,8 @@ pub struct CsrPattern {
 /// - `row_ptr` ascends from 0 to the number of nonzeros;
 /// - columns ascend strictly within each row and are below `cols`;
 /// - A has as many columns as B has rows;
-/// - `extents` is what [`row_extents`](crate::analysis::work::row_extents) writes for B;
+/// - `extents` is what [`row_extents`](crate::analysis::work::row_extents) writes for B, except for
+///   `sort_rows`, `sort_products`, `copy_products` and `copy_rows`, which do not read it;
 /// - each matrix has fewer than 2^32 - 2^16 nonzeros, so a position plus a block's stride fits a
 ///   u32.
 #[repr(C)]
