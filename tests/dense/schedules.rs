@@ -140,5 +140,4 @@ fn warps_of_inner_products_that_take_rows_in_turn_have_no_fault_and_are_exact() 
     one::<f32>();
     one::<f64>();
     one::<f16>();
-    one::<bf16>();
 }
