@@ -170,8 +170,8 @@ unsafe fn rows<T: Operand, const COLUMNS: usize, const WIDTH: usize>(
     let log_starts = log_starts::<T>(x.cols);
     let log_lanes = log_lanes(x.cols.div_ceil(WIDTH as u32));
     let log_groups = WARP_SIZE.ilog2() - log_lanes;
-    // From one row of a group to the next: a number that makes them begin at the same element of a vector. The rows
-    // between are those of the warp's other groups, and of the other warps that share the same rows.
+    // A group's rows are so far apart that all of them begin at the same element of a vector. The rows between them
+    // belong to the warp's other groups, and to other warps if there are too few groups.
     let log_apart = log_groups.max(log_starts);
     let (apart, log_sharing) = (1 << log_apart, log_apart - log_groups);
     let thread = thread::thread_idx_x();
@@ -221,9 +221,9 @@ unsafe fn rows<T: Operand, const COLUMNS: usize, const WIDTH: usize>(
         };
         let mut by_vectors = has_vectors && !(ends_in_vector && has_last);
         // SAFETY: the rows exist. Vectors are loaded only where each row begins `start` elements after a multiple of 16
-        // bytes. The warps that share rows have some that begin and end with a vector, but for the last rows of X: if
-        // X ends within a vector, these are not loaded by vectors. All lanes reach the shuffles and the vote, as
-        // `by_vectors` is the same for all.
+        // bytes. `apart * ROWS` packed rows are whole vectors, so only the last such rows can end within one; they are
+        // then loaded element by element. All lanes reach the shuffles and the vote, as `by_vectors` is the same for
+        // all of them.
         let sums = unsafe {
             loop {
                 let sums = operands.sums::<WIDTH>(by_vectors, lane, log_lanes);
