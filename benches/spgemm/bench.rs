@@ -332,6 +332,8 @@ impl Bench {
             samples: self.samples,
             budget,
         };
+        // Freed memory of another product, if it is used again, may be larger than what this one needs.
+        self.device.trim_pool()?;
         let before = self.device.allocated_bytes();
         self.device.take_peak_bytes();
         let (timing, product) = measure_whole(&self.device, runs, multiply)?;

@@ -4,6 +4,9 @@
 //! products, these are sorted together with their values: one pass computes columns and values. Rows of one nonzero of
 //! A are copied from B. The numeric phase computes the other rows. It reads the columns that the symbolic phase has
 //! staged, and writes them to C with the values.
+//!
+//! Sorted rows are copied to C. If C is large, their values are copied first: what they were staged in is freed before
+//! there is room for the columns of C.
 
 use super::numeric::{Numeric, drop_zeros};
 use super::options::{SpgemmElement, SpgemmOptions};
@@ -11,8 +14,9 @@ use super::products::operands::check_operands;
 use super::reuse::ProductMapCache;
 use super::symbolic::{Phase, SymbolicProduct};
 use crate::csr::DeviceCsr;
+use crate::device::DeviceBuffer;
 use crate::operand::OperandError;
-use cuda_std::memory::Global;
+use cuda_std::memory::{Global, GlobalMut};
 use warprow_kernels::spgemm::Factors;
 use warprow_kernels::spgemm::numeric::copy;
 use warprow_kernels::spgemm::products::bins::SymbolicValues;
@@ -97,35 +101,36 @@ pub fn multiply<T: SpgemmElement>(
     if lists.is_empty() {
         phase.free_work()?;
     }
-    let mut col_idx = device.uninitialized::<u32>(entries as usize)?;
     let mut values = device.uninitialized::<T>(entries as usize)?;
+    let mut staged = copy::StagedRows {
+        starts: phase.starts.read_only(),
+        columns: phase.staged.read_only(),
+        values: (sorted_values.as_ref()).map_or(Global::from_address(0), DeviceBuffer::read_only),
+    };
+    let copies_rows = known == SymbolicValues::SHORT_ROWS && entries > 0;
+    let copies_twice = copies_rows && options.tuning.copies_twice(entries, a.pattern().rows);
+    if copies_twice {
+        let (fork, no_columns) = (device.fork(), GlobalMut::from_address(0));
+        // SAFETY: the kernels before have staged the values, and there is room for all entries.
+        unsafe { phase.copy_rows(&fork, factors, staged, no_columns, values.mutable())? };
+        fork.join()?;
+        // The columns of C may take this memory.
+        staged.values = Global::from_address(0);
+        drop(sorted_values);
+    }
+    let mut col_idx = device.uninitialized::<u32>(entries as usize)?;
     let pattern = phase.staged_pattern(&mut col_idx);
     let operands = phase.operands();
     let numeric = Numeric::new(lists, bin_limits, ProductMapCache::none());
     numeric.clear(operands, pattern, values.as_mut_slice())?;
     let fork = device.fork();
-    if let Some(sorted_values) = &sorted_values
-        && entries > 0
-    {
-        let staged = copy::StagedRows {
-            starts: phase.starts.read_only(),
-            columns: phase.staged.read_only(),
-            values: sorted_values.read_only(),
+    if copies_rows {
+        let values = match copies_twice {
+            true => GlobalMut::from_address(0),
+            false => values.mutable(),
         };
-        let arguments = (
-            operands,
-            factors,
-            phase.words.read_only(),
-            known,
-            staged,
-            phase.row_ptr.read_only(),
-            col_idx.mutable(),
-            values.mutable(),
-        );
-        let config = copy::launch_rows(operands.a.rows);
-        // SAFETY: the kernels before have staged each row's columns from its start on, and the values that are known;
-        // there is room for all entries. The kernel does not read the extents, which may be freed.
-        unsafe { fork.launch(&copy::copy_rows::<T>(), config, arguments)? };
+        // SAFETY: the kernels before have staged columns and values, and there is room for all entries.
+        unsafe { phase.copy_rows(&fork, factors, staged, col_idx.mutable(), values)? };
     }
     let (work, values_there) = (phase.work(), values.as_mut_slice());
     numeric.launch(&fork, operands, work, pattern, factors, values_there)?;

@@ -14,9 +14,10 @@ use super::products::pairs::Pairs;
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
 use crate::operand::{OperandError, extent};
-use cuda_std::memory::Global;
+use cuda_std::memory::{Global, GlobalMut};
 use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::numeric_bins;
+use warprow_kernels::spgemm::numeric::copy::{self, StagedRows};
 use warprow_kernels::spgemm::numeric::copy_columns;
 use warprow_kernels::spgemm::products::bins::{SymbolicValues, symbolic as bin};
 use warprow_kernels::spgemm::{BinLimits, Factors, OperandPatterns, RowList};
@@ -255,6 +256,39 @@ impl<'a> Phase<'a> {
             columns: self.staged.read_only(),
             col_idx: col_idx.mutable(),
         }
+    }
+
+    /// Copies the rows that are sorted with their values, and short rows of B, to their place in C. With a null
+    /// `col_idx` or `values`, these are not copied.
+    ///
+    /// # Safety
+    ///
+    /// The rows are `staged`, their columns and values as far as they are copied. `col_idx` and `values` have room for
+    /// all entries of C, or are null.
+    pub unsafe fn copy_rows<T: SpgemmElement>(
+        &self,
+        fork: &Fork<'_>,
+        factors: Factors<T>,
+        staged: StagedRows<T>,
+        col_idx: GlobalMut<u32>,
+        values: GlobalMut<T>,
+    ) -> Result<(), OperandError> {
+        let (words, row_ptr) = (self.words.read_only(), self.row_ptr.read_only());
+        let arguments = (
+            self.operands(),
+            factors,
+            words,
+            SymbolicValues::SHORT_ROWS,
+            staged,
+            row_ptr,
+            col_idx,
+            values,
+        );
+        let config = copy::launch_rows(self.a.rows);
+        // SAFETY: the operands are valid, but for the extents, which may be freed and which the kernel does not read.
+        // The rest is the contract of this function.
+        unsafe { fork.launch(&copy::copy_rows::<T>(), config, arguments)? };
+        Ok(())
     }
 
     /// The work of each row: four numbers.

@@ -5,6 +5,7 @@ mod any;
 mod bounds;
 mod ladder;
 mod limits;
+mod memory;
 mod merged;
 mod merged_by_default;
 mod narrow;
@@ -23,6 +24,13 @@ use warprow::spgemm::{Spgemm, SpgemmElement, SpgemmOptions, spgemm};
 use warprow::{CsrMatrix, DeviceCsr, Error};
 
 const SKEWED: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
+
+/// Columns in ascending order, each once.
+fn sorted(mut row: Vec<u32>) -> Vec<u32> {
+    row.sort_unstable();
+    row.dedup();
+    row
+}
 
 /// A matrix of small whole numbers: products of such are exact in f32, in whatever order they are added up.
 fn whole(rows: &[Vec<u32>], cols: u32) -> CsrMatrix<f32> {

@@ -1,12 +1,12 @@
 //! Products of all shapes, by every kernel.
 
-use crate::{SKEWED, assert_exact, assert_right, bin_limits, choices, products, whole};
+use crate::{SKEWED, assert_exact, assert_right, bin_limits, choices, products, sorted, whole};
 use std::time::{Duration, Instant};
 use support::devices;
 use warprow::device::{Device, EmulatorOptions};
 use warprow::reference::verify_spgemm;
-use warprow::spgemm::{Spgemm, SpgemmOptions, multiply, spgemm};
-use warprow::{CsrMatrix, DeviceCsr, generate, reference};
+use warprow::spgemm::{Spgemm, SpgemmOptions, spgemm};
+use warprow::{DeviceCsr, generate, reference};
 
 #[test]
 fn rectangular_matrices_with_empty_rows_and_columns_are_exact() {
@@ -19,12 +19,6 @@ fn rectangular_matrices_with_empty_rows_and_columns_are_exact() {
         .map(sorted)
         .collect();
     assert_exact(&whole(&a, 41), &whole(&b, 1003));
-}
-
-fn sorted(mut row: Vec<u32>) -> Vec<u32> {
-    row.sort_unstable();
-    row.dedup();
-    row
 }
 
 #[test]
@@ -340,46 +334,4 @@ fn rows_that_are_all_copied_or_sorted_are_exact() {
             assert!(launched.contains_key(&*format!("spgemm_{name}")), "{name}");
         }
     }
-}
-
-/// The least memory of an emulated device that a product fits, in bytes, within 1 KiB.
-fn least_memory(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) -> u64 {
-    let fits = |kib: u64| {
-        let device = Device::emulator(EmulatorOptions::new().memory(Some(kib << 10)));
-        let product = DeviceCsr::upload(&device, a.view()).and_then(|a| {
-            let b = DeviceCsr::upload(&device, b.view())?;
-            multiply(&a, &b, SpgemmOptions::default())
-        });
-        product.is_ok()
-    };
-    let (mut too_little, mut enough) = (0, 1 << 12);
-    assert!(fits(enough));
-    while enough - too_little > 1 {
-        let middle = (too_little + enough) / 2;
-        if fits(middle) {
-            enough = middle;
-        } else {
-            too_little = middle;
-        }
-    }
-    enough << 10
-}
-
-#[test]
-fn extents_of_b_are_freed_if_all_rows_are_copied_or_sorted() {
-    // Rows of four products. Another row, of 1200 products, is hashed, which reads the extents: 16 bytes for each row.
-    const ROWS: u32 = 4000;
-    let mut rows: Vec<Vec<u32>> = (0..ROWS)
-        .map(|i| sorted(vec![i, (i * 7 + 5) % ROWS]))
-        .collect();
-    let b = whole(&rows, ROWS);
-    let all_sorted = least_memory(&b, &b);
-    rows.push((0..600).collect());
-    let with_hashed = least_memory(&whole(&rows, ROWS), &b);
-    // The row itself takes less than 40 KiB: nonzeros of A, staged columns, and entries of C.
-    let more = with_hashed - all_sorted;
-    assert!(
-        more > u64::from(16 * ROWS),
-        "{all_sorted} and {with_hashed} bytes"
-    );
 }

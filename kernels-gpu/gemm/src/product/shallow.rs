@@ -12,7 +12,7 @@
 //!                               x02 x12 x22 x32 | x42 ..       w20 w21 w22 w23 | w24 w25  0  0
 //! ```
 //!
-//! In f64 only W is in shared memory: threads read X and write Y themselves (`shallow/rows.rs`).
+//! In f64 nothing is in shared memory: threads read X and W and write Y themselves (`shallow/rows.rs`).
 //!
 //! Changes from `staged`: no chunk of X is padded to 64 bytes, no barrier separates chunks, and one range of Y is
 //! written in vectors, whatever its columns are.

@@ -42,13 +42,18 @@ const LEAST_WARPS: u32 = 8;
 const DEEP: u32 = 256;
 
 /// Relative times of a tile's column where the multiplications take longest, measured on an H200 with 256 to 512
-/// columns of X, mostly with 12 warps (docs/notes/gemm.md). They are used with 8 warps and fewer columns of X, too.
+/// columns of X, mostly with 12 warps (docs/notes/gemm.md). They are used with fewer columns of X, too, and for 32 and 48
+/// columns with 8 warps.
 #[cfg(not(target_arch = "nvptx64"))]
 const TIME_OF_32: u64 = 247;
 #[cfg(not(target_arch = "nvptx64"))]
 const TIME_OF_48: u64 = 230;
 #[cfg(not(target_arch = "nvptx64"))]
 const TIME_OF_64: u64 = 214;
+
+/// That of 64 columns if W leaves no room for 12 warps.
+#[cfg(not(target_arch = "nvptx64"))]
+const TIME_OF_64_WITH_8_WARPS: u64 = 238;
 
 impl Rung for Sm90Fragments {
     const SUMMARY: &'static str = "as warp_fragments, f64, by the wider multiplication of sm_90";
@@ -103,8 +108,13 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
         33..=40 => vec![of::<Columns48>()],
         41..=48 => vec![of::<Columns48>(), of::<Columns48Compact>()],
         _ => {
+            let of_64 = of::<Columns64>();
+            let time_of_64 = match of_64.warps(problem) {
+                Some(..12) => TIME_OF_64_WITH_8_WARPS,
+                _ => TIME_OF_64,
+            };
             let mut narrower = vec![
-                (TIME_OF_64 * padded(64), of::<Columns64>()),
+                (time_of_64 * padded(64), of_64),
                 (TIME_OF_48 * padded(48), of::<Columns48>()),
             ];
             if depth >= DEEP {

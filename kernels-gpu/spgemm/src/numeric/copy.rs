@@ -111,12 +111,15 @@ impl<T> Copy for StagedRows<T> {}
 /// Copies columns and values of each row that has [`SymbolicValues`] to their place in C. A warp
 /// takes 16 rows, a lane every 32nd of their entries.
 ///
+/// If `col_idx` is null, columns are not copied, and if `values` is null, values are not.
+///
 /// # Safety
 ///
 /// `operands` is valid (see [`OperandPatterns`]). `row_words` is that of
 /// [`row_work`](crate::analysis::work::row_work). `staged` has columns and values of the rows in
-/// `known`; rows of one nonzero of A come from B. `row_ptr` has the row pointers of C, `col_idx`
-/// and `values` have room for its entries. The launch is [`launch_rows`]'s.
+/// `known`, or those of both that are copied; rows of one nonzero of A come from B. `row_ptr` has the
+/// row pointers of C, `col_idx` and `values` have room for its entries or are null. The launch is
+/// [`launch_rows`]'s.
 #[kernel(name = "spgemm_copy_rows", T = [f32, f64])]
 pub unsafe fn copy_rows<T: Real>(
     operands: OperandPatterns,
@@ -128,74 +131,173 @@ pub unsafe fn copy_rows<T: Real>(
     col_idx: GlobalMut<u32>,
     values: GlobalMut<T>,
 ) {
-    let lane = warp::lane_id();
-    let first_row = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_PER_WARP);
-    let row = first_row + u64::from(lane);
-    // SAFETY: `row` is below `a.rows` where it is used. A row in bin `COPY` has one nonzero of A.
-    // `p` is below `total` where an entry is copied. The loop runs alike for all lanes of the warp,
-    // so all reach each shuffle.
+    let rows = CopiedRows {
+        operands,
+        factors,
+        row_words,
+        known,
+        staged,
+        row_ptr,
+    };
+    // SAFETY: the contract of this kernel. What is null is not written.
     unsafe {
-        // A row per lane: its entries, where they are, and where they belong.
-        let (mut count, mut from, mut to) = (0, 0, 0);
-        let (mut is_from_b, mut factor) = (false, T::ONE);
-        if lane < ROWS_PER_WARP && row < u64::from(operands.a.rows) {
-            let row = row as usize;
-            let bin = row_words.load(row) & ((1 << BIN_BITS) - 1);
-            to = row_ptr.load(row);
-            count = row_ptr.load(row + 1) - to;
-            if !known.contains(bin, count) {
-                count = 0;
-            } else if bin == symbolic::COPY {
-                let k = operands.a.row_ptr.load(row) as usize;
-                from = operands.b.row_ptr.load(operands.a.col_idx.load(k) as usize);
-                factor = factors.a.load(k);
-                is_from_b = true;
-            } else {
-                from = staged.starts.load(row);
-            }
-        }
-        let are_from_b = warp::ballot(FULL_MASK, is_from_b);
-        let sum = inclusive_sum::<32>(FULL_MASK, count);
-        let total = warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE);
-        let (from, to) = (from.wrapping_sub(sum - count), to.wrapping_sub(sum - count));
-        // The lanes' entries begin at a cache line of C: a write of 32 entries of 4 bytes then touches one line, not two,
-        // as long as no rows are left out.
-        let before = warp::shfl_idx(FULL_MASK, to, 0, WARP_SIZE) % WARP_SIZE;
-        let mut first = 0;
-        while first < total.saturating_add(before) {
-            // A lane before the first entry has a number above all entries.
-            let number = |u: u32| (first + u * WARP_SIZE + lane).wrapping_sub(before);
-            let entries: [(u32, u32, T); UNROLL] = array::from_fn(|u| {
-                let p = number(u as u32);
-                let owner = owner::<32>(FULL_MASK, sum, p);
-                let from = warp::shfl_idx(FULL_MASK, from, owner, WARP_SIZE).wrapping_add(p);
-                let to = warp::shfl_idx(FULL_MASK, to, owner, WARP_SIZE).wrapping_add(p);
-                let factor = if are_from_b == 0 {
-                    T::ZERO
-                } else {
-                    warp::shfl_idx(FULL_MASK, factor, owner, WARP_SIZE)
-                };
-                if p >= total {
-                    return (0, 0, T::ZERO);
-                }
-                if are_from_b >> owner & 1 == 1 {
-                    let value = multiple(factor, factors.b.load(from as usize));
-                    (to, operands.b.col_idx.load(from as usize), value)
-                } else {
-                    let value = staged.values.load(from as usize);
-                    (to, staged.columns.load(from as usize), value)
-                }
-            });
-            unroll!(u in 0..4 {
-                if number(u as u32) < total {
-                    let (to, column, value) = entries[u];
-                    col_idx.store(to as usize, column);
-                    values.store(to as usize, value);
-                }
-            });
-            first += UNROLL as u32 * WARP_SIZE;
+        match (col_idx.address() != 0, values.address() != 0) {
+            (true, true) => rows.copy::<true, true>(col_idx, values),
+            (true, false) => rows.copy::<true, false>(col_idx, values),
+            (false, _) => rows.copy::<false, true>(col_idx, values),
         }
     }
+}
+
+/// What [`copy_rows`] reads.
+struct CopiedRows<T> {
+    operands: OperandPatterns,
+    factors: Factors<T>,
+    row_words: Global<u32>,
+    known: SymbolicValues,
+    staged: StagedRows<T>,
+    row_ptr: Global<u32>,
+}
+
+impl<T: Real> CopiedRows<T> {
+    /// Copies the rows of the warp.
+    ///
+    /// # Safety
+    ///
+    /// That of [`copy_rows`]. `col_idx` is not null with `COLUMNS`, and `values` is not with `VALUES`. All lanes of the
+    /// warp call it.
+    #[inline(always)]
+    unsafe fn copy<const COLUMNS: bool, const VALUES: bool>(
+        &self,
+        col_idx: GlobalMut<u32>,
+        values: GlobalMut<T>,
+    ) {
+        let b = &self.operands.b;
+        let lane = warp::lane_id();
+        // SAFETY: `p` is below `total` where an entry is copied. The loop runs alike for all lanes of the warp, so all
+        // reach each shuffle.
+        unsafe {
+            let row = self.row_of_lane();
+            let are_from_b = warp::ballot(FULL_MASK, row.is_from_b);
+            let sum = inclusive_sum::<32>(FULL_MASK, row.count);
+            let total = warp::shfl_idx(FULL_MASK, sum, WARP_SIZE - 1, WARP_SIZE);
+            let before_row = sum - row.count;
+            let (from, to) = (
+                row.from.wrapping_sub(before_row),
+                row.to.wrapping_sub(before_row),
+            );
+            // The lanes' entries begin at a cache line of C: a write of 32 entries of 4 bytes then touches one line,
+            // not two, as long as no rows are left out.
+            let before = warp::shfl_idx(FULL_MASK, to, 0, WARP_SIZE) % WARP_SIZE;
+            let mut first = 0;
+            while first < total.saturating_add(before) {
+                // A lane before the first entry has a number above all entries.
+                let number = |u: u32| (first + u * WARP_SIZE + lane).wrapping_sub(before);
+                let entries: [(u32, u32, T); UNROLL] = array::from_fn(|u| {
+                    let p = number(u as u32);
+                    let owner = owner::<32>(FULL_MASK, sum, p);
+                    let from = warp::shfl_idx(FULL_MASK, from, owner, WARP_SIZE).wrapping_add(p);
+                    let to = warp::shfl_idx(FULL_MASK, to, owner, WARP_SIZE).wrapping_add(p);
+                    let factor = if are_from_b == 0 || !VALUES {
+                        T::ZERO
+                    } else {
+                        warp::shfl_idx(FULL_MASK, row.factor, owner, WARP_SIZE)
+                    };
+                    if p >= total {
+                        return (0, 0, T::ZERO);
+                    }
+                    let (from, (mut column, mut value)) = (from as usize, (0, T::ZERO));
+                    if are_from_b >> owner & 1 == 1 {
+                        if COLUMNS {
+                            column = b.col_idx.load(from);
+                        }
+                        if VALUES {
+                            value = multiple(factor, self.factors.b.load(from));
+                        }
+                    } else {
+                        if COLUMNS {
+                            column = self.staged.columns.load(from);
+                        }
+                        if VALUES {
+                            value = self.staged.values.load(from);
+                        }
+                    }
+                    (to, column, value)
+                });
+                unroll!(u in 0..4 {
+                    if number(u as u32) < total {
+                        let (to, column, value) = entries[u];
+                        if COLUMNS {
+                            col_idx.store(to as usize, column);
+                        }
+                        if VALUES {
+                            values.store(to as usize, value);
+                        }
+                    }
+                });
+                first += UNROLL as u32 * WARP_SIZE;
+            }
+        }
+    }
+
+    /// The row of the lane; one without entries if it has none, or if the row is not copied.
+    ///
+    /// # Safety
+    ///
+    /// That of [`copy_rows`].
+    #[inline(always)]
+    unsafe fn row_of_lane(&self) -> CopiedRow<T> {
+        let (lane, mut copied) = (warp::lane_id(), CopiedRow::EMPTY);
+        let first_row = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_PER_WARP);
+        let row = first_row + u64::from(lane);
+        if lane >= ROWS_PER_WARP || row >= u64::from(self.operands.a.rows) {
+            return copied;
+        }
+        let (a, b, row) = (&self.operands.a, &self.operands.b, row as usize);
+        // SAFETY: `row` is below `a.rows`. A row in bin `COPY` has one nonzero of A.
+        unsafe {
+            let bin = self.row_words.load(row) & ((1 << BIN_BITS) - 1);
+            copied.to = self.row_ptr.load(row);
+            let count = self.row_ptr.load(row + 1) - copied.to;
+            if !self.known.contains(bin, count) {
+                return copied;
+            }
+            copied.count = count;
+            if bin == symbolic::COPY {
+                let k = a.row_ptr.load(row) as usize;
+                copied.from = b.row_ptr.load(a.col_idx.load(k) as usize);
+                copied.factor = self.factors.a.load(k);
+                copied.is_from_b = true;
+            } else {
+                copied.from = self.staged.starts.load(row);
+            }
+        }
+        copied
+    }
+}
+
+/// A row that is copied.
+struct CopiedRow<T> {
+    /// Its entries.
+    count: u32,
+    /// The position of the first, in B or where the symbolic phase has staged it.
+    from: u32,
+    /// Its position in C.
+    to: u32,
+    /// Whether its entries are multiples of a row of B.
+    is_from_b: bool,
+    /// By what these are multiplied.
+    factor: T,
+}
+
+impl<T: Real> CopiedRow<T> {
+    const EMPTY: Self = Self {
+        count: 0,
+        from: 0,
+        to: 0,
+        is_from_b: false,
+        factor: T::ONE,
+    };
 }
 
 const _: () = assert!(UNROLL == 4);

@@ -23,7 +23,7 @@ use cuda_std::prelude::*;
 #[cfg(not(target_arch = "nvptx64"))]
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::unroll;
-use warprow_kernels_matrix::{Dense, DenseMut, Operand, SumOf};
+use warprow_kernels_matrix::{Dense, DenseMut, Operand};
 
 /// Maximum number of columns of a tile. A row of such a tile has `BLOCK` threads, and a block has two rows.
 const MOST_COLUMNS: u32 = 2 * BLOCK - 2;
@@ -31,7 +31,13 @@ const MOST_COLUMNS: u32 = 2 * BLOCK - 2;
 /// Rows that a thread multiplies at once.
 const ROWS: usize = 4;
 
-/// Maximum number of threads for each multiprocessor and tile of columns. The blocks take rows in turn.
+/// Maximum number of columns of X for which a block ends after one step: blocks that run together then write
+/// neighbouring rows. With more columns that is slower.
+#[cfg(not(target_arch = "nvptx64"))]
+const MAX_DEPTH_OF_ONE_STEP: u32 = 3;
+
+/// Maximum number of threads for each multiprocessor and tile of columns, with more columns of X. The blocks take rows in
+/// turn.
 #[cfg(not(target_arch = "nvptx64"))]
 const THREADS_PER_MULTIPROCESSOR: u32 = 1024;
 
@@ -60,13 +66,14 @@ pub(super) fn launch<T: Operand>(problem: GemmProblem) -> LaunchConfig {
     let (across, rows) = shape(tile);
     let threads = (across * rows).next_multiple_of(WARP_SIZE);
     let steps = problem.rows.div_ceil(rows * ROWS as u32);
-    let most = (problem.multiprocessors.max(1))
-        .saturating_mul(THREADS_PER_MULTIPROCESSOR / threads)
-        .min(MAX_GRID_Y);
-    let steps_of_block = steps.div_ceil(most).max(1);
+    let most = if problem.depth <= MAX_DEPTH_OF_ONE_STEP {
+        steps
+    } else {
+        (problem.multiprocessors.max(1)).saturating_mul(THREADS_PER_MULTIPROCESSOR / threads)
+    };
+    let steps_of_block = steps.div_ceil(most.clamp(1, MAX_GRID_Y)).max(1);
     let blocks = steps.div_ceil(steps_of_block).max(1);
-    let config = LaunchConfig::new((problem.cols.div_ceil(tile), blocks), threads);
-    config.shared_bytes(problem.depth * tile * size_of::<T::Sum>() as u32)
+    LaunchConfig::new((problem.cols.div_ceil(tile), blocks), threads)
 }
 
 /// The product.
@@ -81,14 +88,9 @@ pub(super) unsafe fn multiply<T: Operand>(
     y: DenseMut<T>,
     epilogue: BiasRelu<T>,
 ) {
-    let weights = shared::dynamic_shared_mem::<SumOf<T>>();
     let tile = tile(w.cols);
     let first_column = thread::block_idx_x() * tile;
     let columns = (w.cols - first_column.min(w.cols)).min(tile);
-    // SAFETY: the columns are columns of W. The launch has shared memory for the tile; the barrier comes before the
-    // tile is read.
-    unsafe { copy_weights(&w, (first_column, columns), weights) };
-    thread::sync_threads();
     let (across, rows_of_block) = shape(tile);
     let thread = thread::thread_idx_x();
     let (row, pair) = (thread / across, thread % across);
@@ -109,7 +111,7 @@ pub(super) unsafe fn multiply<T: Operand>(
     );
     // SAFETY: the bias has the columns of Y.
     let bias = unsafe { pair.bias(&epilogue) };
-    let of_weights = pair.place.map(|column| weights.offset(column as usize));
+    let of_w = (pair.place).map(|column| w.data.offset((first_column + column) as usize));
     while first < u64::from(x.rows) {
         // The cast is exact: it is below the rows.
         let number = first as u32;
@@ -126,7 +128,7 @@ pub(super) unsafe fn multiply<T: Operand>(
             // SAFETY: X has the rows and column `k`. The tile of W has the row and the columns.
             unsafe {
                 let elements: [T::Sum; ROWS] = array::from_fn(|i| of_x[i].load(k as usize).widen());
-                let factors = of_weights.map(|column| column.load((k * columns) as usize));
+                let factors = of_w.map(|column| column.load((k * w.cols) as usize).widen());
                 unroll!(i in 0..4 {
                     sums[i][0] = elements[i].mul_add(factors[0], sums[i][0]);
                     sums[i][1] = elements[i].mul_add(factors[1], sums[i][1]);
@@ -225,40 +227,5 @@ fn finish<T: Operand>(sums: &mut [[T::Sum; 2]; ROWS], bias: [T::Sum; 2], epilogu
                 }
             });
         });
-    }
-}
-
-/// Copies the tile of W to shared memory, row after row without gaps.
-///
-/// # Safety
-///
-/// W has the columns, and `to` room for them. All threads call it.
-#[inline(always)]
-unsafe fn copy_weights<T: Operand>(
-    w: &Dense<T>,
-    (first_column, columns): (u32, u32),
-    to: Shared<T::Sum>,
-) {
-    let mut column = thread::thread_idx_x();
-    while column < columns {
-        let from = w.data.offset((first_column + column) as usize);
-        let mut k = 0;
-        while k < w.rows {
-            // Four loads are in flight.
-            let loaded: [T; 4] = array::from_fn(|part| {
-                let k = (k + part as u32).min(w.rows - 1);
-                // SAFETY: W has the row and the column.
-                unsafe { from.load(k as usize * w.cols as usize) }
-            });
-            unroll!(part in 0..4 {
-                let k = k + part as u32;
-                if k < w.rows {
-                    // SAFETY: the tile has the row and the column, and no other thread has both.
-                    unsafe { to.store((k * columns + column) as usize, loaded[part].widen()) };
-                }
-            });
-            k += 4;
-        }
-        column += thread::block_dim_x();
     }
 }

@@ -5,6 +5,7 @@ use crate::product::tile::warp_tiles::{TileShape, WarpTile};
 use crate::product::warp_product::TileProducts;
 use crate::{GemmArguments, GemmProblem, PlannedLaunch};
 use cuda_std::kernel::Kernel;
+use cuda_std::warp::WARP_SIZE;
 use warprow_kernels_matrix::Operand;
 
 /// An instance of a kernel that a product may run.
@@ -24,6 +25,12 @@ impl<T: Operand> Candidate<T> {
             tile: P::TILE,
             kernel,
         }
+    }
+
+    /// The warps of a block for the product; `None` if W leaves no room for the least number.
+    pub fn warps(&self, problem: GemmProblem) -> Option<u32> {
+        let config = self.tile.launch(problem, size_of::<T>() as u32)?;
+        Some(config.block.x / WARP_SIZE)
     }
 
     /// The same instance with at most `warps` warps in a block that shares its multiprocessor with others.

@@ -1,0 +1,80 @@
+//! How much device memory a product takes.
+
+use crate::{sorted, whole};
+use support::devices;
+use warprow::device::{Device, EmulatorOptions};
+use warprow::spgemm::{SpgemmOptions, multiply, spgemm};
+use warprow::{CsrMatrix, DeviceCsr, reference};
+
+/// The least memory of an emulated device that a product fits, in bytes, within 1 KiB.
+fn least_memory(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>, options: SpgemmOptions) -> u64 {
+    let fits = |kib: u64| {
+        let device = Device::emulator(EmulatorOptions::new().memory(Some(kib << 10)));
+        let product = DeviceCsr::upload(&device, a.view()).and_then(|a| {
+            let b = DeviceCsr::upload(&device, b.view())?;
+            multiply(&a, &b, options)
+        });
+        product.is_ok()
+    };
+    let (mut too_little, mut enough) = (0, 1 << 12);
+    assert!(fits(enough));
+    while enough - too_little > 1 {
+        let middle = (too_little + enough) / 2;
+        if fits(middle) {
+            enough = middle;
+        } else {
+            too_little = middle;
+        }
+    }
+    enough << 10
+}
+
+#[test]
+fn extents_of_b_are_freed_if_all_rows_are_copied_or_sorted() {
+    // Rows of four products. Another row, of 1200 products, is hashed, which reads the extents: 16 bytes for each row.
+    const ROWS: u32 = 4000;
+    let mut rows: Vec<Vec<u32>> = (0..ROWS)
+        .map(|i| sorted(vec![i, (i * 7 + 5) % ROWS]))
+        .collect();
+    let b = whole(&rows, ROWS);
+    let options = SpgemmOptions::default();
+    let all_sorted = least_memory(&b, &b, options);
+    rows.push((0..600).collect());
+    let with_hashed = least_memory(&whole(&rows, ROWS), &b, options);
+    // The row itself takes less than 40 KiB: nonzeros of A, staged columns, and entries of C.
+    let more = with_hashed - all_sorted;
+    assert!(
+        more > u64::from(16 * ROWS),
+        "{all_sorted} and {with_hashed} bytes"
+    );
+}
+
+#[test]
+fn with_low_memory_the_columns_of_c_take_the_memory_of_staged_values() {
+    // Rows of 64 products and about as many entries, and rows of one nonzero of A.
+    const ROWS: u32 = 600;
+    let rows: Vec<Vec<u32>> = (0..ROWS)
+        .map(|i| match i % 5 {
+            0 => vec![i],
+            _ => sorted((0..8).map(|j| (i * 7 + j * j * 31) % ROWS).collect()),
+        })
+        .collect();
+    let a = whole(&rows, ROWS);
+    let options = SpgemmOptions::default();
+    let low_memory = options.map_tuning(|tuning| tuning.low_memory(true));
+    for device in devices() {
+        let of = |options| spgemm(&device, a.view(), a.view(), options).unwrap().c;
+        let c = of(low_memory);
+        assert_eq!(c, of(options), "on {device}");
+        let wanted = reference::spgemm(a.view(), a.view());
+        assert_eq!(c.map(|&value| f64::from(value)), wanted, "on {device}");
+    }
+    let entries = reference::spgemm(a.view(), a.view()).nnz() as u64;
+    let column_bytes = entries * size_of::<u32>() as u64;
+    let saved = least_memory(&a, &a, options) - least_memory(&a, &a, low_memory);
+    // Nearly all of them, as the least memory is known to 1 KiB.
+    assert!(
+        saved >= column_bytes / 5 * 4,
+        "{saved} bytes less, columns have {column_bytes}"
+    );
+}
