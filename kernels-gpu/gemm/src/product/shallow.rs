@@ -84,7 +84,7 @@ impl<T: Operand> Multiplies<T> for Shallow {
     fn plan(problem: GemmProblem) -> PlannedLaunch<T> {
         if is_by_rows::<T>() {
             return PlannedLaunch {
-                config: rows::launch::<T>(problem),
+                config: rows::launch(problem),
                 kernel: shallow::<T>(),
             };
         }

@@ -61,7 +61,7 @@ const fn tile(cols: u32) -> u32 {
 
 /// The grid has tiles of columns along x, and along y blocks that share the rows evenly.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(super) fn launch<T: Operand>(problem: GemmProblem) -> LaunchConfig {
+pub(super) fn launch(problem: GemmProblem) -> LaunchConfig {
     let tile = tile(problem.cols);
     let (across, rows) = shape(tile);
     let threads = (across * rows).next_multiple_of(WARP_SIZE);
