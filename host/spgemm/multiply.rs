@@ -5,8 +5,8 @@
 //! A are copied from B. The numeric phase computes the other rows. It reads the columns that the symbolic phase has
 //! staged, and writes them to C with the values.
 //!
-//! Sorted rows are copied to C. If C is large, their values are copied first: what they were staged in is freed before
-//! there is room for the columns of C.
+//! Sorted rows are copied to C. For a large C of long rows, or with `low_memory`, values are copied first. The staged
+//! values are freed before the columns of C are allocated.
 
 use super::numeric::{Numeric, drop_zeros};
 use super::options::{SpgemmElement, SpgemmOptions};
@@ -18,7 +18,6 @@ use crate::device::DeviceBuffer;
 use crate::operand::OperandError;
 use cuda_std::memory::{Global, GlobalMut};
 use warprow_kernels::spgemm::Factors;
-use warprow_kernels::spgemm::numeric::copy;
 use warprow_kernels::spgemm::products::bins::SymbolicValues;
 
 /// A product on a device.
@@ -102,20 +101,17 @@ pub fn multiply<T: SpgemmElement>(
         phase.free_work()?;
     }
     let mut values = device.uninitialized::<T>(entries as usize)?;
-    let mut staged = copy::StagedRows {
-        starts: phase.starts.read_only(),
-        columns: phase.staged.read_only(),
-        values: (sorted_values.as_ref()).map_or(Global::from_address(0), DeviceBuffer::read_only),
-    };
+    let mut staged_values =
+        (sorted_values.as_ref()).map_or(Global::from_address(0), DeviceBuffer::read_only);
     let copies_rows = known == SymbolicValues::SHORT_ROWS && entries > 0;
     let copies_twice = copies_rows && options.tuning.copies_twice(entries, a.pattern().rows);
     if copies_twice {
         let (fork, no_columns) = (device.fork(), GlobalMut::from_address(0));
         // SAFETY: the kernels before have staged the values, and there is room for all entries.
-        unsafe { phase.copy_rows(&fork, factors, staged, no_columns, values.mutable())? };
+        unsafe { phase.copy_rows(&fork, factors, staged_values, no_columns, values.mutable())? };
         fork.join()?;
         // The columns of C may take this memory.
-        staged.values = Global::from_address(0);
+        staged_values = Global::from_address(0);
         drop(sorted_values);
     }
     let mut col_idx = device.uninitialized::<u32>(entries as usize)?;
@@ -129,8 +125,9 @@ pub fn multiply<T: SpgemmElement>(
             true => GlobalMut::from_address(0),
             false => values.mutable(),
         };
-        // SAFETY: the kernels before have staged columns and values, and there is room for all entries.
-        unsafe { phase.copy_rows(&fork, factors, staged, col_idx.mutable(), values)? };
+        // SAFETY: the kernels before have staged columns, and values unless C has them already. There is room for all
+        // entries.
+        unsafe { phase.copy_rows(&fork, factors, staged_values, col_idx.mutable(), values)? };
     }
     let (work, values_there) = (phase.work(), values.as_mut_slice());
     numeric.launch(&fork, operands, work, pattern, factors, values_there)?;

@@ -9,9 +9,12 @@ use warprow_kernels::spgemm::BinLimits;
 /// Threads that can be resident on a multiprocessor, at most.
 const MAX_THREADS_OF_MULTIPROCESSOR: u64 = 2048;
 
-/// A C of at least so many entries, and of so many for each row, is copied in two launches. An H200 writes so many
-/// entries in the time of about ten launches, and rows are so long that to look them up twice costs little.
+/// Minimum number of entries of C for two copies, of values and of columns. An H200 writes as many in the time of about
+/// ten launches.
 const MIN_ENTRIES_TO_COPY_TWICE: u32 = 1 << 24;
+
+/// Minimum mean number of entries in a row of C for two copies. To look up where longer rows are staged, and where they
+/// go, twice costs little.
 const MIN_MEAN_TO_COPY_TWICE: u32 = 64;
 
 /// An element type that SpGEMM has kernels for.
@@ -49,16 +52,18 @@ pub struct SpgemmTuning {
     /// the free memory. For a [`Spgemm`](super::Spgemm), the maximum that it caches for later runs of its numeric
     /// phase; default: a quarter of the free memory.
     pub memory: Option<u64>,
-    /// Whether a [`Spgemm`](super::Spgemm) caches nothing. Default: its first run caches a map of the products, and
+    /// Whether to take less device memory, and more time.
+    ///
+    /// A [`Spgemm`](super::Spgemm) then caches nothing. Default: its first run caches a map of the products, and
     /// later runs are faster. The first run then takes up to seven times as long. The map takes 8 bytes for a product of
     /// a row with at most 256 products, and then also 4 bytes for each entry of C. A product of a longer row takes some
     /// 2.3 bytes. There is no map for rows within few columns, copied, merged and spread rows, nor for long rows of a
     /// deterministic product.
     ///
-    /// [`multiply`](super::multiply()) makes no map. If most products are of rows with at most 512, it takes up to a
-    /// quarter less memory with this option, and up to 1.15 times as long: it copies the values of these rows to C
-    /// first, and their columns then. Without the option it does so only for a C of at least 2^24 entries and 64 for
-    /// each row, where it takes at most 1.06 times as long.
+    /// [`multiply`](super::multiply()) makes no map. If most products are in rows of at most 512 products, it then copies
+    /// the values of these rows to C, frees the staged values, and copies the columns. That saves up to a quarter of the
+    /// memory in f32, and took up to 1.1 times as long on an H200. Without this option it does so only for a C of at
+    /// least 2^24 entries, and at least 64 for each row in the mean.
     pub low_memory: bool,
     /// Which kernel takes which rows: for benches and tests.
     #[doc(hidden)]

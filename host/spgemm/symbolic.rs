@@ -258,22 +258,28 @@ impl<'a> Phase<'a> {
         }
     }
 
-    /// Copies the rows that are sorted with their values, and short rows of B, to their place in C. With a null
-    /// `col_idx` or `values`, these are not copied.
+    /// Copies the rows of [`SymbolicValues::SHORT_ROWS`] to their place in C: sorted rows from where they are staged,
+    /// short rows of one nonzero of A from B. With a null `col_idx` or `values`, these are not copied.
     ///
     /// # Safety
     ///
-    /// The rows are `staged`, their columns and values as far as they are copied. `col_idx` and `values` have room for
-    /// all entries of C, or are null.
+    /// [`count_entries`](Self::count_entries) was called with `SHORT_ROWS`. The columns of the rows are staged, and
+    /// `staged_values` has their values, if they are copied. `factors` has the values of A and B. `col_idx` and `values`
+    /// have room for all entries of C, but one of them may be null.
     pub unsafe fn copy_rows<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,
         factors: Factors<T>,
-        staged: StagedRows<T>,
+        staged_values: Global<T>,
         col_idx: GlobalMut<u32>,
         values: GlobalMut<T>,
     ) -> Result<(), OperandError> {
         let (words, row_ptr) = (self.words.read_only(), self.row_ptr.read_only());
+        let staged = StagedRows {
+            starts: self.starts.read_only(),
+            columns: self.staged.read_only(),
+            values: staged_values,
+        };
         let arguments = (
             self.operands(),
             factors,

@@ -99,7 +99,7 @@ fn rows_of_each_size() -> Case {
     Case {
         a: whole(a.collect(), 260),
         b: whole(b.collect(), 3000),
-        options: vec![sorted],
+        options: vec![sorted, sorted.map_tuning(|tuning| tuning.low_memory(true))],
     }
 }
 

@@ -322,16 +322,19 @@ fn rows_that_are_all_copied_or_sorted_are_exact() {
         .collect();
     let (a, b) = (whole(&rows_of_a, 40), whole(&rows_of_b, 3000));
     for device in devices() {
-        let log = device.log_launches();
-        let product = spgemm(&device, a.view(), b.view(), SpgemmOptions::default()).unwrap();
-        assert_eq!(
-            product.c.map(|&value| f64::from(value)),
-            reference::spgemm(a.view(), b.view()),
-            "on {device}"
-        );
-        let launched = log.launches();
-        for name in ["copy_products_f32", "copy_rows_f32"] {
-            assert!(launched.contains_key(&*format!("spgemm_{name}")), "{name}");
+        for low_memory in [false, true] {
+            let options = SpgemmOptions::new().map_tuning(|tuning| tuning.low_memory(low_memory));
+            let log = device.log_launches();
+            let product = spgemm(&device, a.view(), b.view(), options).unwrap();
+            assert_eq!(
+                product.c.map(|&value| f64::from(value)),
+                reference::spgemm(a.view(), b.view()),
+                "on {device}, low memory: {low_memory}"
+            );
+            let launched = log.launches();
+            assert!(launched.contains_key("spgemm_copy_products_f32"));
+            let copies = if low_memory { 2 } else { 1 };
+            assert_eq!(launched["spgemm_copy_rows_f32"], copies, "{launched:?}");
         }
     }
 }

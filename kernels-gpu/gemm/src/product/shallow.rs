@@ -42,7 +42,7 @@ const fn most_columns<T: Operand>() -> u32 {
     2048 / size_of::<T::Sum>() as u32
 }
 
-/// Whether threads read and write memory themselves, without tiles of X and Y: in f64.
+/// Whether threads read and write memory themselves, without tiles of X, W and Y: in f64.
 const fn is_by_rows<T: Operand>() -> bool {
     size_of::<T>() == 8
 }

@@ -36,14 +36,17 @@ const LONG_ROW_BYTES: u64 = 1024;
 /// tiles or to stream W.
 const LEAST_WARPS: u32 = 8;
 
+/// Maximum number of warps in a block whose lanes have sums of 48 columns or more.
+const MOST_WARPS: u32 = 12;
+
 /// Minimum number of columns of X for which tiles of 32 columns are compared with wider ones, for a W of more than 48.
 /// With fewer they were between 7 % faster and 6 % slower.
 #[cfg(not(target_arch = "nvptx64"))]
 const DEEP: u32 = 256;
 
 /// Relative times of a tile's column where the multiplications take longest, measured on an H200 with 256 to 512
-/// columns of X, mostly with 12 warps (docs/notes/gemm.md). They are used with fewer columns of X, too, and for 32 and 48
-/// columns with 8 warps.
+/// columns of X, mostly with [`MOST_WARPS`] (docs/notes/gemm.md). They are used with fewer columns of X, too, and for 32
+/// and 48 columns with fewer warps.
 #[cfg(not(target_arch = "nvptx64"))]
 const TIME_OF_32: u64 = 247;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -51,7 +54,7 @@ const TIME_OF_48: u64 = 230;
 #[cfg(not(target_arch = "nvptx64"))]
 const TIME_OF_64: u64 = 214;
 
-/// That of 64 columns if W leaves no room for 12 warps.
+/// The same for a tile of 64 columns if W leaves room for 8 warps only.
 #[cfg(not(target_arch = "nvptx64"))]
 const TIME_OF_64_WITH_8_WARPS: u64 = 238;
 
@@ -110,7 +113,7 @@ fn chosen(problem: GemmProblem) -> Chosen<f64> {
         _ => {
             let of_64 = of::<Columns64>();
             let time_of_64 = match of_64.warps(problem) {
-                Some(..12) => TIME_OF_64_WITH_8_WARPS,
+                Some(..MOST_WARPS) => TIME_OF_64_WITH_8_WARPS,
                 _ => TIME_OF_64,
             };
             let mut narrower = vec![
@@ -183,9 +186,13 @@ impl<S: WarpTile> TileProducts<f64, S> for Sm90Products {
                 tile.least_warps
             },
             blocks: if fills_registers { 1 } else { tile.blocks },
-            warps: if fills_registers { 12 } else { tile.warps },
+            warps: if fills_registers {
+                MOST_WARPS
+            } else {
+                tile.warps
+            },
             warps_alone: if fills_registers {
-                12
+                MOST_WARPS
             } else {
                 tile.warps_alone
             },

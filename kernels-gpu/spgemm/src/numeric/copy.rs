@@ -111,15 +111,15 @@ impl<T> Copy for StagedRows<T> {}
 /// Copies columns and values of each row that has [`SymbolicValues`] to their place in C. A warp
 /// takes 16 rows, a lane every 32nd of their entries.
 ///
-/// If `col_idx` is null, columns are not copied, and if `values` is null, values are not.
+/// If `col_idx` is null, columns are not copied, and if `values` is null, values are not. At most one of them is null.
 ///
 /// # Safety
 ///
 /// `operands` is valid (see [`OperandPatterns`]). `row_words` is that of
-/// [`row_work`](crate::analysis::work::row_work). `staged` has columns and values of the rows in
-/// `known`, or those of both that are copied; rows of one nonzero of A come from B. `row_ptr` has the
-/// row pointers of C, `col_idx` and `values` have room for its entries or are null. The launch is
-/// [`launch_rows`]'s.
+/// [`row_work`](crate::analysis::work::row_work). `staged` has the columns of the rows
+/// in `known` if `col_idx` is not null, and their values if `values` is not; rows of one nonzero of A
+/// come from B. `row_ptr` has the row pointers of C, `col_idx` and `values` have room for its entries,
+/// but one of them may be null. The launch is [`launch_rows`]'s.
 #[kernel(name = "spgemm_copy_rows", T = [f32, f64])]
 pub unsafe fn copy_rows<T: Real>(
     operands: OperandPatterns,
@@ -131,7 +131,7 @@ pub unsafe fn copy_rows<T: Real>(
     col_idx: GlobalMut<u32>,
     values: GlobalMut<T>,
 ) {
-    let rows = CopiedRows {
+    let sources = CopySources {
         operands,
         factors,
         row_words,
@@ -139,18 +139,18 @@ pub unsafe fn copy_rows<T: Real>(
         staged,
         row_ptr,
     };
-    // SAFETY: the contract of this kernel. What is null is not written.
+    // SAFETY: the contract of this kernel; `values` is not null if `col_idx` is.
     unsafe {
         match (col_idx.address() != 0, values.address() != 0) {
-            (true, true) => rows.copy::<true, true>(col_idx, values),
-            (true, false) => rows.copy::<true, false>(col_idx, values),
-            (false, _) => rows.copy::<false, true>(col_idx, values),
+            (true, true) => sources.copy::<true, true>(col_idx, values),
+            (true, false) => sources.copy::<true, false>(col_idx, values),
+            (false, _) => sources.copy::<false, true>(col_idx, values),
         }
     }
 }
 
 /// What [`copy_rows`] reads.
-struct CopiedRows<T> {
+struct CopySources<T> {
     operands: OperandPatterns,
     factors: Factors<T>,
     row_words: Global<u32>,
@@ -159,7 +159,7 @@ struct CopiedRows<T> {
     row_ptr: Global<u32>,
 }
 
-impl<T: Real> CopiedRows<T> {
+impl<T: Real> CopySources<T> {
     /// Copies the rows of the warp.
     ///
     /// # Safety
@@ -246,8 +246,8 @@ impl<T: Real> CopiedRows<T> {
     ///
     /// That of [`copy_rows`].
     #[inline(always)]
-    unsafe fn row_of_lane(&self) -> CopiedRow<T> {
-        let (lane, mut copied) = (warp::lane_id(), CopiedRow::EMPTY);
+    unsafe fn row_of_lane(&self) -> RowToCopy<T> {
+        let (lane, mut copied) = (warp::lane_id(), RowToCopy::EMPTY);
         let first_row = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_PER_WARP);
         let row = first_row + u64::from(lane);
         if lane >= ROWS_PER_WARP || row >= u64::from(self.operands.a.rows) {
@@ -276,9 +276,9 @@ impl<T: Real> CopiedRows<T> {
     }
 }
 
-/// A row that is copied.
-struct CopiedRow<T> {
-    /// Its entries.
+/// A row of C to copy.
+struct RowToCopy<T> {
+    /// The number of its entries.
     count: u32,
     /// The position of the first, in B or where the symbolic phase has staged it.
     from: u32,
@@ -290,7 +290,7 @@ struct CopiedRow<T> {
     factor: T,
 }
 
-impl<T: Real> CopiedRow<T> {
+impl<T: Real> RowToCopy<T> {
     const EMPTY: Self = Self {
         count: 0,
         from: 0,

@@ -1,4 +1,5 @@
-//! The product of `shallow` in f64: a thread reads its rows of X from memory and writes its elements of Y there.
+//! The product of `shallow` in f64: a thread reads its rows of X and its columns of W from memory, where W stays in the
+//! caches, and writes its elements of Y there.
 //!
 //! Tiles in f64 take twice the shared memory, so fewer blocks are resident. With tiles of X and Y in shared memory,
 //! products in f64 with up to 8 columns of X were 0.50 to 1.08 times as fast as with the first version of this file
@@ -31,13 +32,13 @@ const MOST_COLUMNS: u32 = 2 * BLOCK - 2;
 /// Rows that a thread multiplies at once.
 const ROWS: usize = 4;
 
-/// Maximum number of columns of X for which a block ends after one step: blocks that run together then write
-/// neighbouring rows. With more columns that is slower.
+/// Maximum number of columns of X for which a block ends after one step, unless that takes more blocks than a grid may
+/// have along y: blocks that run together then write neighbouring rows. With more columns that is slower.
 #[cfg(not(target_arch = "nvptx64"))]
 const MAX_DEPTH_OF_ONE_STEP: u32 = 3;
 
-/// Maximum number of threads for each multiprocessor and tile of columns, with more columns of X. The blocks take rows in
-/// turn.
+/// Maximum number of threads for each multiprocessor and tile of columns, if X has more columns than that. The blocks
+/// take rows in turn.
 #[cfg(not(target_arch = "nvptx64"))]
 const THREADS_PER_MULTIPROCESSOR: u32 = 1024;
 
@@ -125,10 +126,10 @@ pub(super) unsafe fn multiply<T: Operand>(
         let mut sums = [[T::Sum::ZERO; 2]; ROWS];
         let mut k = 0;
         while k < x.cols {
-            // SAFETY: X has the rows and column `k`. The tile of W has the row and the columns.
+            // SAFETY: X has the rows and column `k`. W has the row and the columns.
             unsafe {
                 let elements: [T::Sum; ROWS] = array::from_fn(|i| of_x[i].load(k as usize).widen());
-                let factors = of_w.map(|column| column.load((k * w.cols) as usize).widen());
+                let factors = of_w.map(|column| column.load(k as usize * w.cols as usize).widen());
                 unroll!(i in 0..4 {
                     sums[i][0] = elements[i].mul_add(factors[0], sums[i][0]);
                     sums[i][1] = elements[i].mul_add(factors[1], sums[i][1]);
