@@ -60,10 +60,10 @@ pub struct SpgemmTuning {
     /// 2.3 bytes. There is no map for rows within few columns, copied, merged and spread rows, nor for long rows of a
     /// deterministic product.
     ///
-    /// [`multiply`](super::multiply()) makes no map. If most products are in rows of at most 512 products, it then copies
-    /// the values of these rows to C, frees the staged values, and copies the columns. That saves up to a quarter of the
-    /// memory in f32, and took up to 1.1 times as long on an H200. Without this option it does so only for a C of at
-    /// least 2^24 entries, and at least 64 for each row in the mean.
+    /// [`multiply`](super::multiply()) makes no map. If most products are in rows of at most 512 products, it then
+    /// copies the values of these rows to C, frees the staged values, and copies the columns. That saves up to a
+    /// quarter of the memory in f32, and took up to 1.1 times as long on an H200. Without this option it does so only
+    /// for a C of at least 2^24 entries, and at least 64 for each row in the mean.
     pub low_memory: bool,
     /// Which kernel takes which rows: for benches and tests.
     #[doc(hidden)]

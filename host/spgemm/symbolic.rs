@@ -264,8 +264,8 @@ impl<'a> Phase<'a> {
     /// # Safety
     ///
     /// [`count_entries`](Self::count_entries) was called with `SHORT_ROWS`. The columns of the rows are staged, and
-    /// `staged_values` has their values, if they are copied. `factors` has the values of A and B. `col_idx` and `values`
-    /// have room for all entries of C, but one of them may be null.
+    /// `staged_values` has their values, if they are copied. `factors` has the values of A and B. `col_idx` and
+    /// `values` have room for all entries of C, but one of them may be null.
     pub unsafe fn copy_rows<T: SpgemmElement>(
         &self,
         fork: &Fork<'_>,

@@ -229,8 +229,8 @@ fn a_product_in_f64_takes_the_tiles_with_fewer_surplus_columns_if_w_fits() {
     assert_eq!(instance(432, 48), "Columns48");
     assert_eq!(instance(448, 48), "Columns48Compact");
     assert_eq!(instance(448, 40), "Columns48Streamed");
-    // Tiles of 32 columns have fewer surplus columns, but only a deep product is bound by multiplications. Without them,
-    // tiles of 48 columns are as many as those of 64, which have 8 warps.
+    // Tiles of 32 columns have fewer surplus columns, but only a deep product is bound by multiplications. Else tiles of
+    // 48 columns have as many as those of 64, which have 8 warps.
     assert_eq!(instance(255, 150), "Columns48");
     assert_eq!(instance(256, 150), "Columns32");
 }

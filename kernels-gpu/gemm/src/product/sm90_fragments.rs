@@ -45,8 +45,8 @@ const MOST_WARPS: u32 = 12;
 const DEEP: u32 = 256;
 
 /// Relative times of a tile's column where the multiplications take longest, measured on an H200 with 256 to 512
-/// columns of X, mostly with [`MOST_WARPS`] (docs/notes/gemm.md). They are used with fewer columns of X, too, and for 32
-/// and 48 columns with fewer warps.
+/// columns of X, mostly with [`MOST_WARPS`] (docs/notes/gemm.md). They are used with fewer columns of X, too, and for
+/// 32 and 48 columns with fewer warps.
 #[cfg(not(target_arch = "nvptx64"))]
 const TIME_OF_32: u64 = 247;
 #[cfg(not(target_arch = "nvptx64"))]

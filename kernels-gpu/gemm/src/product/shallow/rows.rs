@@ -124,17 +124,18 @@ pub(super) unsafe fn multiply<T: Operand>(
             array::from_fn(|i| from.offset(below[i].min(last) as usize * x.stride as usize))
         };
         let mut sums = [[T::Sum::ZERO; 2]; ROWS];
-        let mut k = 0;
+        let (mut k, mut of_row) = (0, of_w);
         while k < x.cols {
-            // SAFETY: X has the rows and column `k`. W has the row and the columns.
+            // SAFETY: X has the rows and column `k`. W has row `k` and the columns.
             unsafe {
                 let elements: [T::Sum; ROWS] = array::from_fn(|i| of_x[i].load(k as usize).widen());
-                let factors = of_w.map(|column| column.load(k as usize * w.cols as usize).widen());
+                let factors = of_row.map(|column| column.load(0).widen());
                 unroll!(i in 0..4 {
                     sums[i][0] = elements[i].mul_add(factors[0], sums[i][0]);
                     sums[i][1] = elements[i].mul_add(factors[1], sums[i][1]);
                 });
             }
+            of_row = of_row.map(|column| column.offset(w.cols as usize));
             k += 1;
         }
         finish(&mut sums, bias, &epilogue);
