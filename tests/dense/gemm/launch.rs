@@ -161,3 +161,25 @@ fn flat_fragments_have_as_many_warps_as_registers_or_shared_memory_allow() {
     assert_eq!(launch(227 << 10, 1, (64, u32::MAX)).1, 1);
     assert_eq!(launch(227 << 10, 1, (64, u32::MAX)).2, u32::MAX);
 }
+
+#[test]
+fn shallow_in_f64_has_a_block_for_each_step_of_few_columns_if_a_grid_has_so_many() {
+    let launch = |depth, rows| {
+        let problem = GemmProblem {
+            rows,
+            depth,
+            cols: 396,
+            multiprocessors: 132,
+            shared_bytes: 99 << 10,
+            instance: None,
+        };
+        let config = GemmKernel::Shallow.plan::<f64>(problem).unwrap().config;
+        assert_eq!(config.shared_bytes, 0);
+        config.grid.y
+    };
+    // A block of 2 x 199 threads takes 8 rows at a step.
+    assert_eq!(launch(3, 20_000), 2500);
+    assert_eq!(launch(4, 20_000), 250, "ten steps each");
+    // There are 375,000 steps, and a grid has at most 65,535 blocks along y.
+    assert_eq!(launch(3, 3_000_000), 62_500, "six steps each");
+}
