@@ -36,7 +36,7 @@ const LONG_ROW_BYTES: u64 = 1024;
 /// tiles or to stream W.
 const LEAST_WARPS: u32 = 8;
 
-/// Maximum number of warps in a block whose lanes have sums of 48 columns or more.
+/// Maximum number of warps in a block with tiles of 64 columns, which is alone on its multiprocessor.
 const MOST_WARPS: u32 = 12;
 
 /// Minimum number of columns of X for which tiles of 32 columns are compared with wider ones, for a W of more than 48.
@@ -45,8 +45,8 @@ const MOST_WARPS: u32 = 12;
 const DEEP: u32 = 256;
 
 /// Relative times of a tile's column where the multiplications take longest, measured on an H200 with 256 to 512
-/// columns of X, mostly with [`MOST_WARPS`] (docs/notes/gemm.md). They are used with fewer columns of X, too, and for
-/// 32 and 48 columns with fewer warps.
+/// columns of X, mostly with 12 warps (docs/notes/gemm.md). They are used with fewer columns of X, too, and for 32 and
+/// 48 columns with fewer warps.
 #[cfg(not(target_arch = "nvptx64"))]
 const TIME_OF_32: u64 = 247;
 #[cfg(not(target_arch = "nvptx64"))]

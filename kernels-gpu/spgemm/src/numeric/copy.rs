@@ -8,6 +8,7 @@
 //!
 //! With the entries of 16 rows numbered, all 32 lanes have work. With a group of lanes per row,
 //! short rows would wait for longer ones. An entry costs its column and value, read and written.
+//! [`copy_rows`] copies both, or one of them: to copy values first takes less memory.
 
 use crate::products::bins::{BIN_BITS, SymbolicValues, symbolic};
 use crate::products::lanes::{inclusive_sum, owner, warp_of_grid};
@@ -116,10 +117,10 @@ impl<T> Copy for StagedRows<T> {}
 /// # Safety
 ///
 /// `operands` is valid (see [`OperandPatterns`]). `row_words` is that of
-/// [`row_work`](crate::analysis::work::row_work). `staged` has the columns of the rows
-/// in `known` if `col_idx` is not null, and their values if `values` is not; rows of one nonzero of A
-/// come from B. `row_ptr` has the row pointers of C, `col_idx` and `values` have room for its entries,
-/// but one of them may be null. The launch is [`launch_rows`]'s.
+/// [`row_work`](crate::analysis::work::row_work). `staged` has the columns of the rows in `known` if
+/// `col_idx` is not null, and their values if `values` is not; rows of one nonzero of A come from B.
+/// `row_ptr` has the row pointers of C. `col_idx` and `values` have room for its entries, but one of
+/// them may be null. The launch is [`launch_rows`]'s.
 #[kernel(name = "spgemm_copy_rows", T = [f32, f64])]
 pub unsafe fn copy_rows<T: Real>(
     operands: OperandPatterns,
