@@ -47,10 +47,12 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
         results,
     };
     let matrices = bench.matrices_to_run::<T>(options.matrices(on_emulator));
-    let columns = |matrix: &Matrix| matrix.extents().map_or(0, |[_, columns, _]| columns);
-    let most_columns = matrices.iter().map(columns).max();
-    let most_features = bench.features.iter().max();
-    let most_elements = most_columns.unwrap_or(0) * *most_features.unwrap_or(&0) as usize;
+    let elements = |matrix: &Matrix| {
+        let columns = matrix.extents().map_or(0, |[_, columns, _]| columns);
+        let features = matrix.features(&bench.features);
+        columns * features.into_iter().max().unwrap_or(0) as usize
+    };
+    let most_elements = matrices.iter().map(elements).max().unwrap_or(0);
     // The first matrix is made while X is.
     let generated = GeneratedMatrices::begin(matrices, options.run.seed)?;
     let mut dense = DenseOperands::<T>::new(most_elements, options.run.seed)?;
@@ -66,7 +68,11 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<bool> {
         bench.matrix::<T>(&matrix, a?, &mut dense)?;
     }
     let ratios = Ratios::of(bench.results.records());
-    print!("{}{}", summary::summary(&ratios), summary::choices(&ratios));
+    let means = match options.random {
+        Some(_) => summary::overall(&ratios),
+        None => summary::summary(&ratios),
+    };
+    print!("{means}{}", summary::choices(&ratios));
     Ok(bench.all_right)
 }
 
@@ -85,9 +91,8 @@ impl Bench<'_> {
     fn matrices_to_run<T: BenchElement>(&self, mut matrices: Vec<Matrix>) -> Vec<Matrix> {
         let lacks = |matrix: &Matrix, features| !self.missing::<T>(matrix, features).is_empty();
         matrices.retain(|matrix| {
-            self.features
-                .iter()
-                .any(|&features| lacks(matrix, features))
+            let features = matrix.features(&self.features);
+            features.into_iter().any(|features| lacks(matrix, features))
         });
         matrices
     }
@@ -125,7 +130,7 @@ impl Bench<'_> {
     ) -> anyhow::Result<()> {
         let device = self.device.clone();
         let mut on_device = a.as_ref().map(|a| (a, OnDevice::new(&device, a)));
-        for features in self.features.clone() {
+        for features in matrix.features(&self.features) {
             let missing = self.missing::<T>(matrix, features);
             if missing.is_empty() {
                 continue;

@@ -2,6 +2,7 @@
 
 use crate::harness::matrix_file;
 use crate::spmm::cases::{Graph, Kind};
+use crate::spmm::random::RandomProduct;
 use sprs::CsMatI;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -12,6 +13,8 @@ use warprow::Scalar;
 pub enum Matrix {
     /// A graph of that size, with nonzeros of that distribution.
     Generated(Graph, Kind),
+    /// That of a random product.
+    Random(RandomProduct),
     /// What is in a file.
     File(PathBuf),
 }
@@ -24,6 +27,7 @@ impl Matrix {
     pub fn name(&self) -> Cow<'static, str> {
         match self {
             Self::Generated(graph, _) => graph.name.into(),
+            Self::Random(product) => format!("random_{}", product.index).into(),
             Self::File(path) => matrix_file::name(path).into(),
         }
     }
@@ -32,16 +36,29 @@ impl Matrix {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Generated(_, kind) => kind.name(),
+            Self::Random(product) => product.kind(),
             Self::File(_) => matrix_file::KIND,
         }
     }
 
-    /// Rows, columns and nonzeros, if they are known before the matrix is made.
+    /// The numbers of features to run it with: its own if it is that of a random product, else those `wanted`.
+    pub fn features(&self, wanted: &[u32]) -> Vec<u32> {
+        match self {
+            Self::Random(product) => vec![product.features],
+            _ => wanted.to_vec(),
+        }
+    }
+
+    /// Rows, columns and about how many nonzeros, if they are known before the matrix is made.
     pub fn extents(&self) -> Option<[usize; 3]> {
         match *self {
             Self::Generated(graph, kind) => {
                 let rows = graph.rows as usize;
                 Some([rows, rows, kind.nonzeros(graph) as usize])
+            }
+            Self::Random(product) => {
+                let [rows, cols] = [product.rows, product.cols].map(|size| size as usize);
+                Some([rows, cols, product.nonzeros() as usize])
             }
             Self::File(_) => None,
         }
@@ -57,6 +74,7 @@ impl Matrix {
             Self::Generated(graph, kind) => Ok(kind
                 .generate(*graph, seed)
                 .map_err(|error| error.to_string())),
+            Self::Random(product) => Ok(product.generate(seed).map_err(|error| error.to_string())),
             Self::File(path) => matrix_file::read(path).map(Ok),
         }
     }

@@ -6,6 +6,7 @@
 //! cargo bench -p warprow-benches --bench spmm -- --graph ppa,reddit --features 32,128 --output spmm.jsonl
 //! cargo bench -p warprow-benches --bench spmm -- --kernel all --no-cusparse --graph arxiv
 //! cargo bench -p warprow-benches --bench spmm -- --graph all --kind all --output all.jsonl --resume
+//! cargo bench -p warprow-benches --bench spmm -- --random 200 --seed 1 --output random.jsonl
 //! cargo bench -p warprow-benches --bench spmm -- --file a.mtx.gz --file b.npz --output files.jsonl
 //! cargo bench -p warprow-benches --bench spmm -- --graph all --sweep --no-cusparse    # every choice a plan has
 //! cargo bench -p warprow-benches --bench spmm -- chart all.jsonl all.svg    # draws results, runs nothing
@@ -38,6 +39,7 @@ pub(crate) mod operands;
 mod options;
 mod outcome;
 pub mod own_matrix;
+mod random;
 mod ratios;
 mod report;
 mod results;

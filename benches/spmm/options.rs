@@ -6,6 +6,7 @@ use crate::harness::named::{self, ALL};
 use crate::harness::run_options::RunOptions;
 use crate::spmm::cases::{DEFAULT_GRAPHS, EMULATED_GRAPH, GRAPHS, Graph, Kind};
 use crate::spmm::matrix::Matrix;
+use crate::spmm::random;
 use clap::builder::TypedValueParser;
 use std::path::PathBuf;
 use warprow::spmm::{RowOrder, SpmmKernel, SpmmOptions, SpmmTuning};
@@ -28,6 +29,10 @@ pub struct Options {
     /// no graph is generated
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<PathBuf>,
+
+    /// Random products instead of graphs: so many matrices, each with a number of features, drawn by the seed
+    #[arg(long, value_name = "N", conflicts_with_all = ["graphs", "kinds", "features"])]
+    pub random: Option<u32>,
 
     /// Distributions of the nonzeros of generated graphs
     #[arg(
@@ -124,8 +129,17 @@ impl Options {
         )
     }
 
-    /// The matrices to run: every kind of each graph, and the files.
+    /// The matrices to run: those of random products, or every kind of each graph, and the files.
     pub fn matrices(&self, on_emulator: bool) -> Vec<Matrix> {
+        let files = self.files.iter().cloned().map(Matrix::File);
+        if let Some(count) = self.random {
+            let products = random::products(count, self.run.seed, on_emulator);
+            return products
+                .into_iter()
+                .map(Matrix::Random)
+                .chain(files)
+                .collect();
+        }
         let graphs = if self.graphs.is_empty() && !self.files.is_empty() {
             Vec::new()
         } else {
@@ -136,7 +150,6 @@ impl Options {
             let of_kind = move |&kind| Matrix::Generated(graph, kind);
             kinds.iter().map(of_kind)
         });
-        let files = self.files.iter().cloned().map(Matrix::File);
         generated.chain(files).collect()
     }
 

@@ -39,6 +39,24 @@ pub fn summary(ratios: &[Ratios]) -> String {
     text
 }
 
+/// How many times as fast as the best of cuSPARSE all cases are together; empty if none was timed.
+pub fn overall(ratios: &[Ratios]) -> String {
+    let of_cusparse = || ratios.iter().filter_map(|case| case.to_cusparse);
+    let Some(mean) = Mean::of(of_cusparse()) else {
+        return String::new();
+    };
+    let slower = of_cusparse().filter(|&ratio| ratio < 1.0).count();
+    let is_least = |case: &&Ratios| case.to_cusparse == Some(mean.least);
+    let least = ratios.iter().find(is_least).map_or(String::new(), |case| {
+        format!("{} {}, {} features", case.graph, case.kind, case.features)
+    });
+    format!(
+        "{} products are {:.2} times as fast as the best of cuSPARSE in the geometric mean, \
+         {:.2} at least ({least}); {slower} are slower\n",
+        mean.count, mean.mean, mean.least
+    )
+}
+
 /// What a choice may be slower than the best one and still count as good.
 const GOOD: f64 = 0.95;
 
@@ -114,6 +132,22 @@ mod tests {
             "{text}"
         );
         assert_eq!(choices(&Ratios::of(&records[4..])), "");
+    }
+
+    #[test]
+    fn all_cases_together_have_a_mean_a_least_ratio_and_those_that_are_slower() {
+        let records = [
+            record("random_0", 32, "warprow", 1.0),
+            record("random_0", 32, "cusparse_default", 4.0),
+            record("random_1", 7, "warprow", 2.0),
+            record("random_1", 7, "cusparse_default", 2.5),
+            record("random_1", 7, "cusparse_csr_alg2", 1.0),
+            record("random_2", 9, "warprow", 2.0),
+        ];
+        let text = overall(&Ratios::of(&records));
+        assert!(text.starts_with("2 products are 1.41 times"), "{text}");
+        assert!(text.contains("0.50 at least (random_1 uniform, 7 features); 1 are slower"));
+        assert_eq!(overall(&Ratios::of(&records[5..])), "");
     }
 
     #[test]

@@ -183,3 +183,21 @@ fn the_16_bit_types_run_and_kernels_without_them_are_skipped() {
         assert!(objects[2]["skipped"].as_str().unwrap().contains(element));
     }
 }
+
+#[test]
+fn random_products_have_a_matrix_and_a_number_of_features_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("random.jsonl");
+    assert!(run(&["--random", "8", "--no-cusparse"], &path).unwrap());
+    let objects = objects(&path);
+    let ours: Vec<&Value> = objects
+        .iter()
+        .filter(|object| object["impl"] == "warprow")
+        .collect();
+    assert_eq!(ours.len(), 8);
+    assert!(ours.iter().all(|object| object["ok"] == true));
+    assert_eq!(ours[7]["graph"], "random_7");
+    assert_eq!(ours[7]["kind"], "band");
+    let both = ["--random", "8", "--features", "3"];
+    assert!(run(&both, &path).is_err());
+}
