@@ -102,7 +102,7 @@ impl<E: SpmmElement> Spmm<E> {
             _ => EpilogueKind::Added,
         };
         let counts = vector::lanes_of_shape::<E>(shape, reduction, epilogue);
-        let has_row = |lanes: &u32| lanes * width * vector::passes(*lanes, width) >= features;
+        let has_row = |lanes: &u32| lanes * width * counts.passes(*lanes) >= features;
         let whole = counts.iter().find(has_row).or(counts.iter().last());
         let wanted = (self.options.tuning.lanes).or(whole).unwrap_or(planned);
         counts.at_most(wanted).unwrap_or(planned)
@@ -141,7 +141,7 @@ impl<E: SpmmElement> Spmm<E> {
         }
         Joining {
             requested: (options.tuning.join_tasks).or(options.tuning.task_size.map(|_| false)),
-            slots_per_task: vector::eights_of_task::<E>(shape, reduction),
+            slots_per_task: vector::eights_of_task::<E>(shape, reduction, self.epilogue_of_run()),
             loads_single_elements: vector::width_of::<E>(shape, reduction) == 1,
         }
     }

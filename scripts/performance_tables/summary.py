@@ -57,6 +57,7 @@ OPERATIONS = [
     spmm("spmm_narrow.jsonl", "SpMM, 2 to 16 features", "few-features-and-spmv", lambda case: case.features > 1),
     spmm("spmv.jsonl", "SpMV", "few-features-and-spmv"),
     spmm("spmm_small.jsonl", "SpMM, small matrices", "small-matrices"),
+    spmm("spmm_random.jsonl", "SpMM and SpMV, random products", "random-products"),
     ("XW, random shapes", "xw-of-random-shapes", "cuBLAS", "cublas", gemm),
     ("SpGEMM", "spgemm", "cuSPARSE", "cusparse", spgemm),
     ("SpGEMM, numeric phase again", "spgemm", "cuSPARSE", "cusparse", reuse),

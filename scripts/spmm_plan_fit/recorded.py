@@ -26,7 +26,7 @@ def width(features):
 
 
 def loads(lanes, width_):
-    """Loads of a lane."""
+    """Loads of a lane in the kernels that the sweeps measured. The present ones have more for wide rows."""
     return {8: 2, 16: 3, 32: 2}[lanes] if width_ == 1 else 1
 
 

@@ -109,6 +109,35 @@ fn the_kernel_of_the_first_block_of_columns_agrees_with_that_of_the_further_ones
     blocks_of_columns_agree::<f64>();
 }
 
+#[test]
+fn a_lane_loads_as_many_vectors_as_make_few_tiles_and_few_loads_past_the_row() {
+    // Features, lanes, loads of a lane: tiles of 32, 48, 64 and 128 features.
+    let expected = [
+        (7, 8, 2),
+        (23, 16, 2),
+        (41, 16, 3),
+        (41, 32, 2),
+        (65, 32, 4),
+        (128, 32, 1),
+        (101, 32, 4),
+        // Three tiles of 64 instead of two of 128, of which the second one would be nearly empty.
+        (155, 32, 2),
+        (253, 32, 4),
+        // Loads of two elements.
+        (50, 32, 1),
+        (66, 32, 2),
+        (602, 32, 2),
+    ];
+    for (features, lanes, loads) in expected {
+        let plain = vector::lanes::<f32>(features, Reduction::Sum, EpilogueKind::Plain);
+        let any_order = vector::lanes::<f32>(features, Reduction::Sum, EpilogueKind::AnyOrder);
+        assert_eq!(plain.passes(lanes), loads, "{features} features, {lanes} lanes");
+        if lanes == 32 {
+            assert_eq!(any_order.passes(lanes), loads, "{features} features in any order");
+        }
+    }
+}
+
 /// A row that 16-step tasks split into many parts, short rows and empty ones.
 fn matrix<E: SpmmElement>() -> CsrMatrix<E> {
     let mut rows: Vec<Vec<u32>> = (0..24).map(|row| (0..(row * 7) % 13).collect()).collect();
@@ -159,8 +188,9 @@ fn run_every_choice<E: SpmmElement>(ran: &mut BTreeSet<&'static str>) {
                 // Only these have a choice of lanes.
                 let has_lanes = matches!(kernel, SpmmKernel::Vector | SpmmKernel::RowGroups);
                 let lanes = if has_lanes { &LANES[..] } else { &LANES[..1] };
-                // Loads of one, two, four and eight elements; the most features are whole cache lines and not.
-                for features in [7, 12, 28, 36, 40, 50, 100, 128] {
+                // Loads of one, two, four and eight elements, one to four of them for each lane; the most features are
+                // whole cache lines and not.
+                for features in [7, 12, 23, 28, 36, 40, 41, 50, 74, 100, 101, 128] {
                     for (lanes, order) in lanes.iter().flat_map(|&lanes| {
                         [RowOrder::Given, RowOrder::FirstColumn].map(|order| (lanes, order))
                     }) {

@@ -101,7 +101,7 @@ impl FeatureRow {
     /// Elements of a tile of `vector`.
     fn tile(self, lanes: u32, blocks: u32) -> u32 {
         let width = self.width(blocks);
-        lanes * width * vector::passes(lanes, width)
+        lanes * width * self.lane_counts(blocks).passes(lanes).max(1)
     }
 
     /// `vector` with sub-warps of so many lanes.
@@ -193,10 +193,11 @@ impl Candidate {
     /// f32 allow (host/ptx/registers.txt), where A keeps the caller's order of rows.
     pub fn resident_warps(&self) -> f64 {
         let width = self.load / self.lanes.max(1);
+        let elements_of_lane = self.tile / self.lanes.max(1);
         match (self.kernel, width, self.lanes) {
             (SpmmKernel::Vector, ..) if self.blocks > 1 => 28.0,
             (SpmmKernel::Vector, 4, 32) => 32.0,
-            (SpmmKernel::Vector, 1, 16) | (SpmmKernel::Vector, 4.., _) => 28.0,
+            (SpmmKernel::Vector, ..) if elements_of_lane > 2 => 28.0,
             (SpmmKernel::Vector, ..) => 36.0,
             (SpmmKernel::RowGroups | SpmmKernel::RowBins, ..) => 48.0,
             (SpmmKernel::InStep, 2, _) => 36.0,

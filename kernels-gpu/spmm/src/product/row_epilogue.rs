@@ -11,15 +11,8 @@ use warprow_kernels_matrix::unroll;
 /// The results of a lane: vectors of neighbouring features.
 pub(crate) type Results<S, const WIDTH: usize, const PASSES: usize> = [[S; WIDTH]; PASSES];
 
-/// How many vectors of `width` elements a lane has: several where a vector is a single element, so that 33 features are
-/// one tile, of 48 or 64.
-pub const fn passes(lanes: u32, width: u32) -> u32 {
-    match (width, lanes) {
-        (1, 16) => 3,
-        (1, _) => 2,
-        _ => 1,
-    }
-}
+/// The most vectors of a lane for which the loops below are unrolled.
+const MAX_PASSES: usize = 4;
 
 /// The features of a row that a lane writes.
 #[derive(Clone, Copy)]
@@ -140,12 +133,13 @@ unsafe fn store_sums<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
     row: usize,
     results: Results<T::Sum, WIDTH, PASSES>,
 ) {
+    const { assert!(PASSES <= MAX_PASSES) };
     let bytes = size_of::<T>() as u32;
     let row = output
         .y
         .data
         .offset_rows(row as u32, output.y.stride * bytes);
-    unroll!(pass in 0..3 {
+    unroll!(pass in 0..4 {
         if let Some(feature) = output.feature::<LANES, WIDTH, PASSES>(pass) {
             let vector = row.offset_rows(feature, bytes);
             // The sum of an empty row is -0; adding 0 makes it 0.
@@ -167,9 +161,10 @@ impl<T: Operand> RowEpilogue<T> for AddSums {
         output: LaneOutput<'_, T>,
         results: Results<T::Sum, WIDTH, PASSES>,
     ) {
+        const { assert!(PASSES <= MAX_PASSES) };
         // SAFETY: the row is a row of A, by this function's contract.
         let row_of_y = unsafe { output.start_in_y() };
-        unroll!(pass in 0..3 {
+        unroll!(pass in 0..4 {
             if let Some(feature) = output.feature::<LANES, WIDTH, PASSES>(pass) {
                 let index = row_of_y + feature as usize;
                 // SAFETY: `WIDTH` features of the row from `feature` on, which only this lane reads and writes.

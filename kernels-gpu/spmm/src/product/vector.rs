@@ -22,7 +22,6 @@
 mod run;
 mod variant;
 
-pub use crate::product::row_epilogue::passes;
 pub use variant::{
     GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, lanes_of_shape, width, width_of,
 };
@@ -99,9 +98,12 @@ pub fn handle<T: Operand>(
         ($kernel:ident) => {
             match variant {
                 (8, 1, _) => $kernel::<T, 8, 1, 2>(),
+                (16, 1, 2) => $kernel::<T, 16, 1, 2>(),
                 (16, 1, _) => $kernel::<T, 16, 1, 3>(),
-                (_, 1, _) => $kernel::<T, 32, 1, 2>(),
-                (_, 2, _) => $kernel::<T, 32, 2, 1>(),
+                (_, 1, 2) => $kernel::<T, 32, 1, 2>(),
+                (_, 1, _) => $kernel::<T, 32, 1, 4>(),
+                (_, 2, 1) => $kernel::<T, 32, 2, 1>(),
+                (_, 2, _) => $kernel::<T, 32, 2, 2>(),
                 (8, 4, _) => $kernel::<T, 8, 4, 1>(),
                 (16, 4, _) => $kernel::<T, 16, 4, 1>(),
                 (_, 4, _) => $kernel::<T, 32, 4, 1>(),
@@ -138,10 +140,12 @@ listed! {
     /// has several tasks.
     #[kernel(
         name = "spmm_vector",
-        T = [f32], LANES = [8, 32], WIDTH = [1], PASSES = [2];
+        T = [f32], LANES = [8, 16, 32], WIDTH = [1], PASSES = [2];
         T = [f32], LANES = [16], WIDTH = [1], PASSES = [3], registers_sm90 = 72;
+        T = [f32], LANES = [32], WIDTH = [1], PASSES = [4];
         T = [f16], LANES = [16], WIDTH = [1], PASSES = [3];
         T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
+        T = [f32], LANES = [32], WIDTH = [2], PASSES = [2];
         T = [f32], LANES = [8, 16], WIDTH = [4], PASSES = [1];
         T = [f32], LANES = [32], WIDTH = [4], PASSES = [1], registers_sm90 = 64;
         T = [f64, f16, bf16], LANES = [8, 32], WIDTH = [4], PASSES = [1];
@@ -179,9 +183,11 @@ listed! {
     /// That of [`vector`], but for the order of the rows.
     #[kernel(
         name = "spmm_vector_any_order",
-        T = [f32], LANES = [8], WIDTH = [1], PASSES = [2];
+        T = [f32], LANES = [8, 32], WIDTH = [1], PASSES = [2];
         T = [f32], LANES = [16], WIDTH = [1], PASSES = [3];
+        T = [f32], LANES = [32], WIDTH = [1], PASSES = [4];
         T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
+        T = [f32], LANES = [32], WIDTH = [2], PASSES = [2];
         T = [f32], LANES = [8, 16, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 72;
         T = [f16, bf16], LANES = [8, 32], WIDTH = [8], PASSES = [1]
     )]

@@ -2,7 +2,6 @@
 //! of a lane.
 
 use crate::product::reduction::Reduction;
-use crate::product::row_epilogue::passes;
 use crate::product::vector::{ADDED, ANY_ORDER, MAX, PLAIN, SCALED};
 use crate::{EpilogueKind, LaunchShape};
 use cuda_std::warp::WARP_SIZE;
@@ -13,6 +12,8 @@ pub(crate) struct VectorInstances {
     pub elements: &'static [&'static str],
     pub lanes: &'static [u32],
     pub widths: &'static [u32],
+    /// Vectors of a row of X that a lane loads.
+    pub passes: u32,
 }
 
 /// A kernel, and the constant of its name that holds the instances of its `#[kernel]` attribute. So the attribute is
@@ -37,6 +38,7 @@ macro_rules! listed {
             elements: &[$(stringify!($element)),+],
             lanes: &[$($lanes),+],
             widths: &[$($width),+],
+            passes: $passes,
         }),+];
 
         $(#[doc = $line])*
@@ -61,30 +63,43 @@ pub(crate) const fn block(lanes: u32) -> u32 {
     if lanes > 16 { 128 } else { 64 }
 }
 
-/// Some of the numbers of lanes that a sub-warp can have: 8, 16 and 32.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The numbers of lanes that a sub-warp can have.
+const LANES: [u32; 3] = [8, 16, 32];
+
+/// Some of the [numbers of lanes](LANES) that a sub-warp can have, and the vectors of a row of X that a lane then loads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneCounts {
-    /// Powers of two, whose bits tell them apart.
-    sum: u32,
+    /// Vectors for each number of lanes, 0 where there is no instance.
+    passes: [u32; 3],
 }
 
 impl LaneCounts {
-    /// These.
-    pub const fn of(counts: &[u32]) -> Self {
-        let mut sum = 0;
-        let mut k = 0;
-        while k < counts.len() {
-            sum |= counts[k];
-            k += 1;
-        }
-        Self { sum }
-    }
-
     /// All of them, the fewest lanes first.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = u32> {
-        [8, 16, 32]
+        LANES
             .into_iter()
-            .filter(move |lanes| self.sum & lanes != 0)
+            .filter(move |&lanes| self.passes(lanes) > 0)
+    }
+
+    /// Vectors of a row of X that each of so many lanes loads; 0 where there is no instance.
+    pub fn passes(self, lanes: u32) -> u32 {
+        let place = LANES.iter().position(|&there_is| there_is == lanes);
+        place.map_or(0, |place| self.passes[place])
+    }
+
+    /// Adds an instance with lanes that load `passes` vectors of a row of X, where all lanes together load `vectors`.
+    /// Of two instances the better one stays. A tile costs about as much as one more vector of each lane: its columns,
+    /// values and row ends.
+    fn add(&mut self, lanes: u32, passes: u32, vectors: u32) {
+        let cost = |passes: u32| match passes {
+            0 => u32::MAX,
+            _ => vectors.div_ceil(lanes * passes) * (passes + 1),
+        };
+        for (there_is, best) in LANES.into_iter().zip(&mut self.passes) {
+            if there_is == lanes && cost(passes) <= cost(*best) {
+                *best = passes;
+            }
+        }
     }
 
     /// The most lanes of these that are no more than `wanted`, or else the fewest.
@@ -105,15 +120,17 @@ fn instances(reduction: Reduction, epilogue: EpilogueKind) -> &'static [VectorIn
     }
 }
 
-/// The numbers of lanes of the instances for an element type and a load of `width` elements.
-fn lanes_of<T: Operand>(instances: &[VectorInstances], width: u32) -> LaneCounts {
-    let mut lanes = LaneCounts::of(&[]);
+/// The numbers of lanes of the instances for an element type, rows of X of `features` elements and loads of `width`.
+fn lanes_of<T: Operand>(instances: &[VectorInstances], features: u32, width: u32) -> LaneCounts {
+    let mut counts = LaneCounts::default();
     for group in instances {
         if group.elements.contains(&T::NAME) && group.widths.contains(&width) {
-            lanes.sum |= LaneCounts::of(group.lanes).sum;
+            for &lanes in group.lanes {
+                counts.add(lanes, group.passes, features.div_ceil(width));
+            }
         }
     }
-    lanes
+    counts
 }
 
 /// The instances that a product can take: their epilogue, the elements of their loads, and their numbers of lanes.
@@ -121,6 +138,7 @@ fn lanes_of<T: Operand>(instances: &[VectorInstances], width: u32) -> LaneCounts
 /// They have the epilogue and the `width` that are wanted, or else [`EpilogueKind::Scaled`], which can do the work of
 /// the others. Where neither has instances of that width, they load single elements.
 fn candidates<T: Operand>(
+    features: u32,
     width: u32,
     reduction: Reduction,
     epilogue: EpilogueKind,
@@ -132,13 +150,23 @@ fn candidates<T: Operand>(
         (EpilogueKind::Scaled, 1),
     ];
     let with_lanes = |(epilogue, width)| {
-        let lanes = lanes_of::<T>(instances(reduction, epilogue), width);
+        let lanes = lanes_of::<T>(instances(reduction, epilogue), features, width);
         (epilogue, width, lanes)
     };
-    let has_any = |(.., lanes): &(EpilogueKind, u32, LaneCounts)| *lanes != LaneCounts::of(&[]);
+    let has_any = |(.., lanes): &(EpilogueKind, u32, LaneCounts)| lanes.iter().next().is_some();
     let found = choices.into_iter().map(with_lanes).find(has_any);
     // Each type has instances of `Scaled` that load single elements; only the lanes would be missing.
-    found.unwrap_or((EpilogueKind::Scaled, 1, LaneCounts::of(&[WARP_SIZE])))
+    found.unwrap_or((EpilogueKind::Scaled, 1, LaneCounts::default()))
+}
+
+/// The same for the rows of X and Y of that shape.
+fn candidates_of<T: Operand>(
+    shape: LaunchShape,
+    reduction: Reduction,
+    epilogue: EpilogueKind,
+) -> (EpilogueKind, u32, LaneCounts) {
+    let width = width_of::<T>(shape, reduction);
+    candidates::<T>(shape.features, width, reduction, epilogue)
 }
 
 /// The epilogue of the instance that a product takes: the one that is wanted, or [`EpilogueKind::Scaled`].
@@ -147,7 +175,7 @@ pub(crate) fn epilogue_kind_of<T: Operand>(
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> EpilogueKind {
-    candidates::<T>(width_of::<T>(shape, reduction), reduction, epilogue).0
+    candidates_of::<T>(shape, reduction, epilogue).0
 }
 
 /// The numbers of lanes that there are instances of, for packed X and Y.
@@ -156,7 +184,13 @@ pub fn lanes<T: Operand>(
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> LaneCounts {
-    candidates::<T>(width::<T>(features, reduction), reduction, epilogue).2
+    candidates::<T>(
+        features,
+        width::<T>(features, reduction),
+        reduction,
+        epilogue,
+    )
+    .2
 }
 
 /// The numbers of lanes that there are instances of, for the rows of X and Y of that shape.
@@ -165,7 +199,7 @@ pub fn lanes_of_shape<T: Operand>(
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> LaneCounts {
-    candidates::<T>(width_of::<T>(shape, reduction), reduction, epilogue).2
+    candidates_of::<T>(shape, reduction, epilogue).2
 }
 
 /// An instance: lanes of a sub-warp, elements of a load, loads of a lane.
@@ -177,10 +211,9 @@ pub(crate) fn variant<T: Operand>(
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> Variant {
-    let width = width_of::<T>(shape, reduction);
-    let (_, width, there_are) = candidates::<T>(width, reduction, epilogue);
+    let (_, width, there_are) = candidates_of::<T>(shape, reduction, epilogue);
     let lanes = there_are.at_most(shape.lanes).unwrap_or(WARP_SIZE);
-    (lanes, width, passes(lanes, width))
+    (lanes, width, there_are.passes(lanes).max(1))
 }
 
 /// Elements that a lane loads at once: 16 bytes, or the largest part of them of which a row of X is a multiple; but
@@ -215,10 +248,13 @@ pub(crate) fn tiles(shape: LaunchShape, (lanes, width, passes): Variant) -> u32 
 }
 
 /// How many times eight lanes a task has, in all tiles of features, for the lanes of an instance.
-pub fn eights_of_task<T: Operand>(shape: LaunchShape, reduction: Reduction) -> u64 {
-    let width = width_of::<T>(shape, reduction);
-    let variant = (shape.lanes, width, passes(shape.lanes, width));
-    u64::from(shape.lanes / 8) * u64::from(tiles(shape, variant))
+pub fn eights_of_task<T: Operand>(
+    shape: LaunchShape,
+    reduction: Reduction,
+    epilogue: EpilogueKind,
+) -> u64 {
+    let variant = variant::<T>(shape, reduction, epilogue);
+    u64::from(variant.0 / 8) * u64::from(tiles(shape, variant))
 }
 
 /// [Items of a block](items_of_block) of sub-warps of 8 lanes, and of 16 or 32.
