@@ -10,8 +10,9 @@ use warprow::{
 };
 use warprow_kernels::spmm::{EpilogueKind, LaunchShape};
 
-/// Loads of one, two, four and eight elements; the most features are whole cache lines and not.
-const FEATURES: [usize; 8] = [7, 12, 28, 36, 40, 50, 100, 128];
+/// Loads of one, two, four and eight elements, one to four of them for each lane; the most features are whole cache
+/// lines and not.
+const FEATURES: [usize; 12] = [7, 12, 23, 28, 36, 40, 41, 50, 74, 100, 101, 128];
 
 /// Small enough that the long row, and a few others, are split.
 const TASK_SIZE: u32 = 16;
