@@ -131,9 +131,17 @@ fn a_lane_loads_as_many_vectors_as_make_few_tiles_and_few_loads_past_the_row() {
     for (features, lanes, loads) in expected {
         let plain = vector::lanes::<f32>(features, Reduction::Sum, EpilogueKind::Plain);
         let any_order = vector::lanes::<f32>(features, Reduction::Sum, EpilogueKind::AnyOrder);
-        assert_eq!(plain.passes(lanes), loads, "{features} features, {lanes} lanes");
+        assert_eq!(
+            plain.passes(lanes),
+            loads,
+            "{features} features, {lanes} lanes"
+        );
         if lanes == 32 {
-            assert_eq!(any_order.passes(lanes), loads, "{features} features in any order");
+            assert_eq!(
+                any_order.passes(lanes),
+                loads,
+                "{features} features in any order"
+            );
         }
     }
 }
