@@ -66,7 +66,8 @@ pub(crate) const fn block(lanes: u32) -> u32 {
 /// The numbers of lanes that a sub-warp can have.
 const LANES: [u32; 3] = [8, 16, 32];
 
-/// Some of the [numbers of lanes](LANES) that a sub-warp can have, and the vectors of a row of X that a lane then loads.
+/// Some of the numbers of lanes that a sub-warp can have: 8, 16 and 32. With each comes how many vectors of a row of X
+/// a lane loads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneCounts {
     /// Vectors for each number of lanes, 0 where there is no instance.
