@@ -76,7 +76,8 @@ pub enum Rule {
     Band(u32),
 }
 
-/// So many products, of one rule after the other. Half of them have a power of two of features.
+/// So many products, of one rule after the other. Every other one has a power of two of features, so four rules always
+/// have one.
 pub fn products(count: u32, seed: u64, on_emulator: bool) -> Vec<RandomProduct> {
     let limits = if on_emulator {
         LIMITS_ON_EMULATOR
