@@ -231,11 +231,15 @@ fn candidates(matrices: &[OrderedMatrix], asked_for: SpmmTuning) -> Vec<(usize, 
         for choice in choices.into_iter().flatten() {
             let candidate = choice.candidate;
             let has_tasks = candidate.kernel.items() == ItemKind::Tasks;
-            let has_groups = candidate.kernel == SpmmKernel::RowGroups;
+            let lanes = match candidate.kernel {
+                SpmmKernel::Vector | SpmmKernel::InStep => Some(candidate.lanes),
+                SpmmKernel::RowGroups => Some(candidate.group),
+                _ => None,
+            };
             let tuning = SpmmTuning {
                 kernel: Some(candidate.kernel),
                 order: Some(matrix.rows_in_order.order()),
-                lanes: (has_tasks || has_groups).then_some(candidate.group),
+                lanes,
                 column_blocks: has_tasks.then_some(candidate.blocks),
                 ..asked_for
             };

@@ -208,9 +208,9 @@ def predict(s, c, parts=False):
         ],
         warps_of_bins * c["cycles_per_binned_row"] + batches_of_bins * c["cycles_per_batch"],
     )
-    # Rows of a group or bin take nearly the same time, so a wave that is not full takes as long as the others.
+    # Rows take nearly the same time, so a wave that is not full takes as long as the others. Tasks are many and small.
     waves = np.maximum(items / slots, 1)
-    of_waves = np.where(s.grouped | s.binned, np.ceil(waves) / waves, 1)
+    of_waves = np.where(~s.vector, np.ceil(waves) / waves, 1)
     one_after_the_other = of_waves * cycles * tiles / np.minimum(slots, items) / s.clock * 1e3
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
     path = np.where(s.longest > most, np.maximum(s.longest / 4, most), s.longest) * of_warp

@@ -212,7 +212,9 @@ fn clusters_that_are_predicted_to_gain_little_are_timed_and_taken_if_they_are_fa
     };
     let a = generate::communities::<f32>(2000, 40_000, &communities, 1).unwrap();
     let stored = DeviceCsr::upload(&device, a.view()).unwrap();
-    let known = SpmmOptions::new().features(64);
+    // The rows of `in_step` go through the columns together, in any order.
+    let tuning = SpmmTuning::new().kernel(SpmmKernel::Vector);
+    let known = SpmmOptions::new().features(64).tuning(tuning);
     let predicted = Spmm::<f32>::plan_device(&stored, known.runs(1000)).unwrap();
     assert_eq!(predicted.order(), RowOrder::Given, "{predicted}");
     let text = predicted.to_string();

@@ -287,13 +287,10 @@ impl CostModel {
             }),
         };
         let items = items * tile.count;
-        // Rows of a group or bin take nearly the same time, so a wave that is not full takes as long as the others.
+        // Rows take nearly the same time, so a wave that is not full takes as long as the others. Tasks of `vector` are
+        // many and small.
         let waves = (items / slots).max(1.0);
-        let of_waves = if is_grouped || is_binned {
-            waves.ceil() / waves
-        } else {
-            1.0
-        };
+        let of_waves = if is_vector { 1.0 } else { waves.ceil() / waves };
         let resident = slots.min(items).max(1.0);
         let latency = of_waves * cycles * tile.count / resident / gpu.clock;
         let longest = f64::from(a.longest_row);

@@ -191,10 +191,9 @@ impl Choices {
 
     /// The candidate of the plan's own kernel for a row of X, `vector` or `in_step`.
     fn candidate(&self, row: FeatureRow, search: &Search) -> Candidate {
-        if self.kernel == SpmmKernel::InStep {
-            return row.in_step();
-        }
-        row.vector(search.lanes(row, self.column_blocks), self.column_blocks)
+        let in_step = (self.kernel == SpmmKernel::InStep).then(|| search.in_step(row));
+        let in_step = in_step.flatten();
+        in_step.unwrap_or_else(|| search.vector(row, self.column_blocks))
     }
 
     /// The predicted time of a run with so many features by a kernel; `None` if the device's rates are unknown.
@@ -255,6 +254,9 @@ impl Choices {
         let (Some(features @ 1..), 1) = (options.features, self.column_blocks) else {
             return Ok(None);
         };
+        if self.kernel.items() != ItemKind::Tasks {
+            return Ok(None);
+        }
         let reduction = options.reduction;
         let Some(lanes) = self.lanes::<E>(features, reduction, epilogue) else {
             return Ok(None);
@@ -301,7 +303,7 @@ impl Choices {
             items: 1,
             cols: a.cols,
             features,
-            lanes: 0,
+            lanes: (self.lanes::<E>(features, options.reduction, epilogue)).unwrap_or(0),
             row_starts: 0,
         };
         let handle = in_step::handle::<E>(shape, options.reduction, epilogue);
@@ -335,26 +337,31 @@ impl Choices {
         })
     }
 
-    /// The lanes of a sub-warp of `vector`; `None` for another kernel.
+    /// The lanes of a sub-warp of `vector` or `in_step`; `None` for another kernel, and where nobody has chosen any.
     pub fn lanes<E: SpmmElement>(
         &self,
         features: u32,
         reduction: Reduction,
         epilogue: EpilogueKind,
     ) -> Option<u32> {
-        if self.kernel.items() != ItemKind::Tasks {
+        let has_tasks = self.kernel.items() == ItemKind::Tasks;
+        if !has_tasks && self.kernel != SpmmKernel::InStep {
             return None;
         }
         self.lanes.find(features, epilogue, || {
             let row = FeatureRow::new::<E>(features, reduction, epilogue);
-            let counts = row.lane_counts(self.column_blocks);
-            let wanted = self
-                .requested_lanes_for(features)
-                .unwrap_or_else(|| match &self.search {
-                    Some(search) => search.lanes(row, self.column_blocks),
-                    None => row.lanes_of_whole_row(self.column_blocks),
-                });
-            counts.at_most(wanted)
+            let requested = self.requested_lanes_for(features);
+            let search = self.search.as_ref();
+            if !has_tasks {
+                let chosen = || search.and_then(|search| search.in_step(row));
+                return requested.or_else(|| chosen().map(|candidate| candidate.lanes));
+            }
+            let blocks = self.column_blocks;
+            let wanted = requested.unwrap_or_else(|| match search {
+                Some(search) => search.vector(row, blocks).lanes,
+                None => row.lanes_of_whole_row(blocks),
+            });
+            row.lane_counts(blocks).at_most(wanted)
         })
     }
 }

@@ -219,7 +219,9 @@ mod tests {
         let device = device(l2_bytes);
         let a = DeviceCsr::upload(&device, a.view()).unwrap();
         let options = SpmmOptions::new().features(64).runs(runs);
-        let search = Search::new::<f32>(a.pattern(), None, options).unwrap();
+        // The rows of `in_step` go through the columns together, in any order.
+        let kernel = Some(SpmmKernel::Vector);
+        let search = Search::new::<f32>(a.pattern(), kernel, options).unwrap();
         let pattern = ReorderedPattern::new(a.pattern());
         OrderedRows::choose(&mut search.unwrap(), pattern, false)
             .unwrap()

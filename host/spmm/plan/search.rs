@@ -43,19 +43,6 @@ pub const TYPICAL_FEATURES: u32 = 64;
 /// Minimum mean number of nonzeros that a row has in a block of columns. With fewer, nothing was measured.
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
 
-/// Minimum mean number of nonzeros of a row with which `in_step` is chosen without being timed; the same where rows
-/// have nearly the same length. The warps of a block wait for the longest of four rows, which the model leaves out.
-const MIN_MEAN_ROW_IN_STEP: f64 = 100.0;
-const MIN_EVEN_ROW_IN_STEP: f64 = 50.0;
-
-/// Features up to which `in_step` is not chosen without being timed: on the matrices that the model was fitted to, it
-/// gains 5 % at most over `row_bins` and `row_groups`.
-const FEW_FEATURES_IN_STEP: u32 = 16;
-
-/// Nonzeros of the smallest matrix with which `in_step` is considered. Launches take most of the time of smaller ones,
-/// and the model was fitted to one of them only.
-const SMALLEST_MEASURED: u32 = 250_000;
-
 /// The part of the time of all runs that another order of the rows gains at least, in a plan that does not measure.
 const MIN_GAIN_OF_ORDER: f64 = 0.03;
 
@@ -68,11 +55,6 @@ const BEST_CLUSTERS: Localities = Localities {
     middle: 0.45,
     far: 0.3,
 };
-
-/// Whether the model was fitted to matrices of this size.
-fn is_measured(a: &Statistics) -> bool {
-    a.nonzeros >= SMALLEST_MEASURED
-}
 
 /// What a plan may choose, and what it predicts the times from.
 #[derive(Clone, Debug)]
@@ -97,8 +79,9 @@ pub struct Search {
     runs: f64,
     /// Whether the caller has said how many runs there are: then they have to repay the items of a kernel.
     knows_runs: bool,
-    /// The row of X that is planned for.
+    /// The row of X that is planned for, where the rows of A are in the caller's order, and in another.
     row: FeatureRow,
+    row_in_any_order: FeatureRow,
 }
 
 /// A candidate, its predicted time, and the predicted seconds of all runs with what the plan costs for it.
@@ -195,6 +178,15 @@ impl Search {
             runs: f64::from(expected_runs(options)),
             knows_runs: options.runs.is_some(),
             row: FeatureRow::new::<E>(features, reduction, EpilogueKind::Plain),
+            row_in_any_order: FeatureRow::new::<E>(features, reduction, EpilogueKind::AnyOrder),
+        }
+    }
+
+    /// The row of X that is planned for, with the lanes that there are for the order of a matrix's rows.
+    fn row_of(&self, a: &Statistics) -> FeatureRow {
+        match a.is_ordered {
+            true => self.row_in_any_order,
+            false => self.row,
         }
     }
 
@@ -220,19 +212,17 @@ impl Search {
             return vec![self.choice(a, spmv)];
         }
         let mut all: Vec<Candidate> = self.row_groups().chain(self.row_bins()).collect();
-        let in_step = if self.kernel.is_none() {
-            is_measured(a) && self.is_sum && wants(SpmmKernel::InStep)
-        } else {
-            wants(SpmmKernel::InStep)
-        };
         if wants(SpmmKernel::Vector) {
             for blocks in self.blocks(a) {
-                let vector = |lanes| self.row.vector(lanes, blocks);
-                let lanes = Self::lane_counts(self.lanes, self.row, blocks);
+                let row = self.row_of(a);
+                let vector = |lanes| row.vector(lanes, blocks);
+                let lanes = Self::lane_counts(self.lanes, row, blocks);
                 all.extend(lanes.into_iter().map(vector));
             }
         }
-        all.extend(in_step.then(|| self.row.in_step()));
+        if wants(SpmmKernel::InStep) && (self.is_sum || self.kernel.is_some()) {
+            all.extend(self.row.in_step(self.lanes));
+        }
         let choices = all.into_iter();
         choices.map(|candidate| self.choice(a, candidate)).collect()
     }
@@ -263,14 +253,8 @@ impl Search {
 
     /// The best candidate for a matrix with these statistics.
     pub fn best(&self, a: &Statistics) -> Choice {
-        let has_features = self.row.features() > FEW_FEATURES_IN_STEP;
-        let least_row = match a.has_even_rows() {
-            true => MIN_EVEN_ROW_IN_STEP,
-            false => MIN_MEAN_ROW_IN_STEP,
-        };
         let may_be_predicted = |choice: &Choice| match choice.candidate.kernel {
             _ if self.kernel.is_some() => true,
-            SpmmKernel::InStep => has_features && a.mean_row() >= least_row,
             SpmmKernel::RowBins => may_have_bins(a, self.row.features()),
             _ => true,
         };
@@ -286,7 +270,15 @@ impl Search {
         all.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
         let mut best: Vec<Choice> = Vec::new();
         for choice in all {
-            let kind = |choice: &Choice| (choice.candidate.kernel, choice.candidate.group);
+            let kind = |choice: &Choice| {
+                let Candidate {
+                    kernel,
+                    lanes,
+                    group,
+                    ..
+                } = choice.candidate;
+                (kernel, lanes, group)
+            };
             let limit = best
                 .first()
                 .map_or(f64::INFINITY, |best| most * best.prediction.seconds);
@@ -317,19 +309,31 @@ impl Search {
         }
     }
 
-    /// The lanes of `vector` with the least predicted time in a run with a row of X, on the matrix in so many blocks of
-    /// columns.
-    pub fn lanes(&self, row: FeatureRow, blocks: u32) -> u32 {
-        let choice = |lanes| self.choice(&self.statistics, row.vector(lanes, blocks));
-        let requested = match row.features() == self.row.features() {
+    /// The candidate of `vector` with the least predicted time in a run with a row of X, on the matrix in so many blocks
+    /// of columns.
+    pub fn vector(&self, row: FeatureRow, blocks: u32) -> Candidate {
+        let lanes = Self::lane_counts(self.requested_lanes(row), row, blocks);
+        let all = lanes.into_iter().map(|lanes| row.vector(lanes, blocks));
+        self.fastest(all).unwrap_or_else(|| row.vector(8, blocks))
+    }
+
+    /// The same of `in_step`.
+    pub fn in_step(&self, row: FeatureRow) -> Option<Candidate> {
+        self.fastest(row.in_step(self.requested_lanes(row)))
+    }
+
+    /// The lanes that are asked for in a run with a row of X.
+    fn requested_lanes(&self, row: FeatureRow) -> Option<u32> {
+        match row.features() == self.row.features() {
             true => self.lanes,
             false => self.lanes_of_others,
-        };
-        let counts = Self::lane_counts(requested, row, blocks).into_iter();
-        counts
-            .map(choice)
-            .reduce(faster)
-            .map_or(8, |best| best.candidate.lanes)
+        }
+    }
+
+    /// The one with the least predicted time.
+    fn fastest(&self, all: impl Iterator<Item = Candidate>) -> Option<Candidate> {
+        let choices = all.map(|candidate| self.choice(&self.statistics, candidate));
+        choices.reduce(faster).map(|best| best.candidate)
     }
 
     /// The predicted time of a run.

@@ -4,6 +4,9 @@ use crate::spmm::options::SpmmElement;
 use warprow_kernels::spmm::product::{in_step, row_bins, row_groups, vector};
 use warprow_kernels::spmm::{EpilogueKind, LaunchShape, Reduction, SpmmKernel};
 
+/// The most tiles of `in_step` with other lanes than the usual ones.
+const MAX_TILES_IN_STEP: u32 = 4;
+
 /// A row of X, and the tiles in which the kernels can load it.
 #[derive(Clone, Copy, Debug)]
 pub struct FeatureRow {
@@ -15,8 +18,9 @@ pub struct FeatureRow {
     lanes_of_one_block: vector::LaneCounts,
     /// The same where A is in several blocks; the kernels for the first block have these too.
     lanes_of_blocks: vector::LaneCounts,
-    /// The loads of `in_step`.
+    /// The usual loads of `in_step`, and the numbers of lanes that there are instances of.
     in_step_loads: in_step::Loads,
+    in_step_lanes: &'static [u32],
     /// Lanes of a nonzero in `row_groups` and `row_bins`.
     lanes_of_nonzero: u32,
     /// Whether the cost model predicts these for so many features: up to 128, in one tile.
@@ -42,6 +46,7 @@ impl FeatureRow {
             lanes: 32,
             row_starts: 0,
         };
+        let usual = LaunchShape { lanes: 0, ..shape };
         let lanes_of_nonzero = row_bins::lanes_of_nonzero::<E>(shape, reduction);
         Self {
             features,
@@ -49,7 +54,8 @@ impl FeatureRow {
             load_width: vector::width::<E>(features, reduction),
             lanes_of_one_block: lanes(epilogue),
             lanes_of_blocks: lanes(EpilogueKind::Added),
-            in_step_loads: in_step::loads::<E>(shape),
+            in_step_loads: in_step::loads::<E>(usual),
+            in_step_lanes: in_step::lane_counts::<E>(usual),
             lanes_of_nonzero,
             is_one_tile: features <= row_bins::MAX_FEATURES
                 && row_bins::has_one_tile::<E>(features, reduction),
@@ -117,18 +123,44 @@ impl FeatureRow {
         }
     }
 
-    /// `in_step`.
-    pub fn in_step(self) -> Candidate {
-        let in_step::Loads { lanes, width, .. } = self.in_step_loads;
-        Candidate {
-            kernel: SpmmKernel::InStep,
-            row: self,
+    /// `in_step`, with the usual lanes and all others that suit the row; or with those that are asked for, if there is
+    /// an instance of them.
+    pub fn in_step(self, asked_for: Option<u32>) -> impl Iterator<Item = Candidate> {
+        let all = self.in_step_lanes.iter().copied();
+        let has = |lanes: &u32| self.in_step_lanes.contains(lanes);
+        let usual = self.in_step_loads.lanes;
+        let only = asked_for.map(|lanes| Some(lanes).filter(has).unwrap_or(usual));
+        let is_left = move |&lanes: &u32| match only {
+            Some(only) => lanes == only,
+            None => lanes == usual || self.suits_in_step(lanes),
+        };
+        all.filter(is_left).map(move |lanes| {
+            let loads = self.in_step_loads_of(lanes);
+            Candidate {
+                kernel: SpmmKernel::InStep,
+                row: self,
+                lanes,
+                group: 32,
+                tile: loads.tile_width(),
+                load: lanes * loads.width,
+                blocks: 1,
+            }
+        })
+    }
+
+    fn in_step_loads_of(self, lanes: u32) -> in_step::Loads {
+        in_step::Loads {
             lanes,
-            group: 32,
-            tile: self.in_step_loads.tile_width(),
-            load: lanes * width,
-            blocks: 1,
+            ..self.in_step_loads
         }
+    }
+
+    /// Whether at least half of so many lanes are busy, and the row has few tiles or the fewest that there can be.
+    fn suits_in_step(self, lanes: u32) -> bool {
+        let tile = self.in_step_loads_of(lanes).tile_width();
+        let is_widest = self.in_step_lanes.last() == Some(&lanes);
+        let has_few = is_widest || self.features.div_ceil(tile) <= MAX_TILES_IN_STEP;
+        tile < 2 * self.features && has_few
     }
 
     /// `spmv`, for one feature and sums.

@@ -40,7 +40,7 @@ fn row(features: u32) -> FeatureRow {
 /// All candidates for so many features.
 fn candidates(features: u32) -> Vec<Candidate> {
     let row = row(features);
-    let mut all = vec![row.in_step()];
+    let mut all: Vec<Candidate> = row.in_step(None).collect();
     all.extend(row.spmv());
     all.extend(row.row_bins());
     all.extend(row.row_groups());
@@ -214,19 +214,32 @@ fn measuring_costs_more_for_more_candidates_and_longer_runs() {
 }
 
 #[test]
-fn the_lanes_of_in_step_are_those_of_its_kernel() {
+fn the_lanes_of_in_step_are_those_of_its_kernel_that_suit_the_row() {
     for (features, lanes, tile, load) in [
-        (16, 4, 16, 16),
-        (32, 8, 32, 32),
-        (33, 16, 48, 16),
-        (50, 32, 64, 64),
-        (64, 16, 64, 64),
-        (128, 16, 64, 64),
-        (200, 32, 128, 128),
+        (16, &[4][..], 16, 16),
+        (32, &[4, 8], 16, 16),
+        (33, &[16], 48, 16),
+        (50, &[32], 64, 64),
+        (64, &[4, 8, 16], 16, 16),
+        (100, &[8, 16, 32], 32, 32),
+        (128, &[8, 16, 32], 32, 32),
+        (256, &[16, 32], 64, 64),
+        (512, &[16, 32], 64, 64),
+        (1000, &[32], 128, 128),
+        (1024, &[16, 32], 64, 64),
     ] {
-        let candidate = row(features).in_step();
-        let found = (candidate.lanes, candidate.tile, candidate.load);
-        assert_eq!(found, (lanes, tile, load), "{features} features");
+        let all: Vec<Candidate> = row(features).in_step(None).collect();
+        let found: Vec<u32> = all.iter().map(|candidate| candidate.lanes).collect();
+        assert_eq!(found, lanes, "{features} features");
+        assert_eq!(
+            (all[0].tile, all[0].load),
+            (tile, load),
+            "{features} features"
+        );
+        for asked_for in [3, 4, 8, 16, 32] {
+            let all: Vec<Candidate> = row(features).in_step(Some(asked_for)).collect();
+            assert_eq!(all.len(), 1, "{features} features, {asked_for} lanes");
+        }
     }
 }
 
@@ -254,11 +267,14 @@ fn the_resident_warps_of_vector_and_in_step_are_those_that_the_registers_of_thei
                 compared.insert(kernel.name());
             }
         }
-        let kernel = in_step::handle::<f32>(shape(0), Reduction::Sum, EpilogueKind::Plain);
-        let config = in_step::launch::<f32>(shape(0), Reduction::Sum, EpilogueKind::Plain);
-        let warps = resident_warps(&device, &kernel, &config);
-        assert_eq!(row.in_step().resident_warps(), warps, "{}", kernel.name());
-        compared.insert(kernel.name());
+        for candidate in row.in_step(None) {
+            let shape = shape(candidate.lanes);
+            let kernel = in_step::handle::<f32>(shape, Reduction::Sum, EpilogueKind::Plain);
+            let config = in_step::launch::<f32>(shape, Reduction::Sum, EpilogueKind::Plain);
+            let warps = resident_warps(&device, &kernel, &config);
+            assert_eq!(candidate.resident_warps(), warps, "{}", kernel.name());
+            compared.insert(kernel.name());
+        }
     }
     let starts = [
         "spmm_vector_f32_",

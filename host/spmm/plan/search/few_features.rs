@@ -1,6 +1,6 @@
 //! The kernels for few features: `spmv` for one; `row_groups` where rows have similar lengths, and `row_bins`.
 
-use super::{FEW_FEATURES_IN_STEP, Search, faster};
+use super::Search;
 use crate::spmm::plan::cost_model::candidate::{Candidate, FeatureRow};
 use crate::spmm::plan::statistics::Statistics;
 use warprow_kernels::spmm::SpmmKernel;
@@ -83,16 +83,12 @@ impl Search {
         let all = groups.chain(row.row_bins().filter(|_| may_have_bins));
         let best = all.map(|candidate| (seconds(&candidate), candidate.kernel));
         let best = best.min_by(|one, other| one.0.total_cmp(&other.0));
-        let is_left_out =
-            other.kernel == SpmmKernel::InStep && row.features() <= FEW_FEATURES_IN_STEP;
-        best.filter(|(least, _)| is_left_out || *least < seconds(other))
+        best.filter(|(least, _)| *least < seconds(other))
             .map(|(_, kernel)| kernel)
     }
 
     /// The lanes of a row in a run by `row_groups`; `None` for one feature, more than 128, or several tiles.
     pub fn group(&self, row: FeatureRow) -> Option<u32> {
-        let all = row.row_groups();
-        let all = all.map(|candidate| self.choice(&self.statistics, candidate));
-        all.reduce(faster).map(|best| best.candidate.group)
+        self.fastest(row.row_groups()).map(|best| best.group)
     }
 }

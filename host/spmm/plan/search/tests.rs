@@ -6,6 +6,7 @@ use super::*;
 use crate::device::{Device, DeviceProfile, EmulatorOptions};
 use crate::spmm::options::SpmmTuning;
 use crate::spmm::plan::length_bins::LengthBins;
+use std::collections::BTreeSet;
 use warprow_kernels::spmm::Reduction;
 
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.
@@ -86,45 +87,28 @@ fn a_plan_that_has_not_counted_how_frequent_columns_are_takes_one_block_unless_a
     assert_eq!(chosen(assumed, features(64).tuning(tuning)).2, 2);
 }
 
-/// Rows of at least 100 nonzeros, or of 50 if rows are even.
 #[test]
-fn in_step_is_chosen_by_prediction_for_rows_of_100_or_of_50_if_even() {
-    // How often it is chosen for rows of 100 and for even ones, and how often it is left out although it is predicted
-    // to be the fastest.
-    let [mut long, mut even_rows, mut left_out] = [0; 3];
-    for mean_row in [40, 49, 50, 60, 80, 99, 100, 150, 300] {
-        for (wide, variation) in [33, 41, 50, 64, 100, 200]
-            .into_iter()
-            .flat_map(|wide| [0.2, 0.3].map(|variation| (wide, variation)))
-        {
-            let a = Statistics {
-                variation: Some(variation),
-                ..even(6_000_000 / mean_row, mean_row, BEST_CLUSTERS)
-            };
-            let search = search(a, features(wide));
-            let all = search.best_of_each(f64::INFINITY).into_iter();
-            // `row_bins` has a rule of its own.
-            let mut others = all.filter(|choice| choice.candidate.kernel != SpmmKernel::RowBins);
-            let best = others.next().unwrap().candidate.kernel;
-            let chosen = search.choose().candidate.kernel;
-            let is_even = variation < 0.25;
-            let is_preferred = u32::from(best == SpmmKernel::InStep);
-            if mean_row >= 100 || mean_row >= 50 && is_even {
-                assert_eq!(
-                    chosen, best,
-                    "{mean_row} nonzeros, {wide} features, variation {variation}"
-                );
-                long += is_preferred * u32::from(mean_row >= 100);
-                even_rows += is_preferred * u32::from(mean_row < 100);
-            } else {
-                assert_ne!(chosen, SpmmKernel::InStep);
-                left_out += is_preferred;
+fn in_step_is_chosen_where_it_is_predicted_to_be_the_fastest_with_lanes_for_the_matrix() {
+    let mut lanes_of_choices = BTreeSet::new();
+    for rows in [1_000, 2_500, 8_000, 40_000] {
+        for mean_row in [20, 49, 83, 300] {
+            for wide in [12, 20, 32, 64, 100, 128, 256, 512] {
+                let search = search(even(rows, mean_row, Localities::NONE), features(wide));
+                let all = search.best_of_each(f64::INFINITY).into_iter();
+                // `row_bins` has a rule of its own.
+                let mut others =
+                    all.filter(|choice| choice.candidate.kernel != SpmmKernel::RowBins);
+                let best = others.next().unwrap().candidate;
+                if best.kernel == SpmmKernel::InStep && !may_have_bins(&search.statistics, wide) {
+                    let chosen = search.choose().candidate;
+                    assert_eq!((chosen.kernel, chosen.lanes), (best.kernel, best.lanes));
+                    lanes_of_choices.insert(chosen.lanes);
+                }
             }
         }
     }
-    for count in [long, even_rows, left_out] {
-        assert!(count > 0, "{long} {even_rows} {left_out}");
-    }
+    println!("{lanes_of_choices:?}");
+    assert!(lanes_of_choices.len() > 1, "{lanes_of_choices:?}");
 }
 
 #[test]
@@ -151,23 +135,22 @@ fn an_order_that_gains_next_to_nothing_is_not_taken() {
 }
 
 #[test]
-fn in_step_is_not_chosen_for_short_rows_without_being_timed() {
-    let of = |mean_row| {
-        search(
-            even(800_000 / mean_row, mean_row, Localities::NONE),
-            features(256),
-        )
-    };
-    for mean_row in [20, 50, 80, 99] {
-        let search = of(mean_row);
-        assert_ne!(search.choose().candidate.kernel, SpmmKernel::InStep);
-        let timed = search.best_of_each(f64::INFINITY);
-        assert!(
-            timed
-                .iter()
-                .any(|choice| choice.candidate.kernel == SpmmKernel::InStep)
-        );
+fn rows_in_clusters_have_the_lanes_that_there_are_kernels_for_in_any_order() {
+    fn lanes<E: SpmmElement>(wide: u32) -> [Vec<u32>; 2] {
+        let a = even(400_000, 15, Localities::NONE);
+        let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
+        let model = CostModel::of(&device).unwrap();
+        let kernel = Some(SpmmKernel::Vector);
+        let search = Search::of::<E>(model, a.clone(), kernel, features(wide));
+        [a.clone(), a.ordered(BEST_CLUSTERS)].map(|a| {
+            let all = search.candidates(&a).into_iter();
+            let whole = all.filter(|choice| choice.candidate.blocks == 1);
+            whole.map(|choice| choice.candidate.lanes).collect()
+        })
     }
+    assert_eq!(lanes::<f32>(64), [[8, 16, 32], [8, 16, 32]]);
+    assert_eq!(lanes::<f64>(64), [&[8, 32][..], &[8]]);
+    assert_eq!(lanes::<f16>(64), [&[8, 16, 32][..], &[8, 32]]);
 }
 
 #[test]
@@ -183,6 +166,10 @@ fn what_the_caller_asks_for_is_not_chosen_otherwise() {
         features(8).tuning(SpmmTuning::new().kernel(SpmmKernel::InStep)),
     );
     assert_eq!(in_step.0, SpmmKernel::InStep);
+    for lanes in [4, 8, 16, 32] {
+        let in_step = tuned(SpmmTuning::new().kernel(SpmmKernel::InStep).lanes(lanes));
+        assert_eq!((in_step.0, in_step.1), (SpmmKernel::InStep, lanes));
+    }
     let maximum = chosen(a(), features(128).reduction(Reduction::Max));
     assert_eq!((maximum.0, maximum.2), (SpmmKernel::Vector, 1));
 }
@@ -219,8 +206,8 @@ fn a_plan_that_is_told_the_features_never_predicts_more_than_one_that_is_not() {
             let told = search(a(), features(wide));
             let row = FeatureRow::new::<f32>(wide, Reduction::Sum, EpilogueKind::Plain);
             let otherwise = match untold.kernel {
-                SpmmKernel::InStep => row.in_step(),
-                _ => row.vector(told.lanes(row, untold.blocks), untold.blocks),
+                SpmmKernel::InStep => told.in_step(row).unwrap(),
+                _ => told.vector(row, untold.blocks),
             };
             // A plan that is not told takes a kernel for few features when it runs.
             let otherwise = match told.for_few_features(row, &otherwise) {
@@ -247,7 +234,10 @@ fn the_best_of_each_kernel_and_number_of_lanes_come_in_the_order_of_their_predic
     for (rows, mean_row, wide) in [(8_000, 500, 128), (400_000, 15, 16), (1_000_000, 60, 64)] {
         let search = search(even(rows, mean_row, Localities::NONE), features(wide));
         let all = search.best_of_each(f64::INFINITY);
-        let kinds = |choice: &Choice| (choice.candidate.kernel, choice.candidate.group);
+        let kinds = |choice: &Choice| {
+            let candidate = choice.candidate;
+            (candidate.kernel, candidate.lanes, candidate.group)
+        };
         for (index, choice) in all.iter().enumerate() {
             let others = &all[..index];
             assert!(others.iter().all(|other| kinds(other) != kinds(choice)));

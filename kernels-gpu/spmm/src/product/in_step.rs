@@ -19,7 +19,7 @@
 mod loads;
 
 use loads::MIN_LANES;
-pub use loads::{Loads, loads};
+pub use loads::{Loads, lane_counts, loads};
 
 use crate::product::lane_columns::LaneColumns;
 use crate::product::reduction::{Reducer, Reduction, Total};

@@ -27,20 +27,6 @@ fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
     }
 }
 
-#[test]
-fn in_step_is_not_chosen_for_up_to_16_features_without_being_timed() {
-    let a = || even(8_000, 500, Localities::NONE);
-    for wide in [2, 8, 9, 12, 16] {
-        let search = search(a(), features(wide));
-        assert_ne!(search.choose().candidate.kernel, SpmmKernel::InStep);
-        let timed = search.best_of_each(f64::INFINITY);
-        let is_timed = |kernel| timed.iter().any(|choice| choice.candidate.kernel == kernel);
-        assert!(is_timed(SpmmKernel::InStep), "{wide} features");
-    }
-    let more = search(a(), features(17)).choose().candidate.kernel;
-    assert_eq!(more, SpmmKernel::InStep);
-}
-
 /// A matrix of `rows` rows, of which each hundredth has 50 times as many nonzeros as the others.
 fn skewed(rows: u32, mean_row: u32) -> Statistics {
     let a = even(rows, mean_row, Localities::NONE);
