@@ -40,6 +40,10 @@ MEMORY_ACCESS = 64.0
 SCHEDULERS = 4.0
 # Resident warps of a multiprocessor for which `in_step` divides long rows.
 IN_STEP_WARPS = 24.0
+
+# Waves from which on the rows of the last one have no teams, and the mean row from which on they do.
+MANY_WAVES = 8
+MIN_TEAM_ROW = 128
 # Threads of a block of `row_groups` or `row_bins`, and nonzeros of a lane that are loaded together.
 GROUPS_BLOCK = 128.0
 GROUPS_LOADS = 4.0
@@ -208,9 +212,11 @@ def predict(s, c, parts=False):
         ],
         warps_of_bins * c["cycles_per_binned_row"] + batches_of_bins * c["cycles_per_batch"],
     )
-    # Rows take nearly the same time, so a wave that is not full takes as long as the others. Tasks are many and small.
+    # Rows take nearly the same time, so a wave that is not full takes as long as the others, unless teams fill it. Tasks
+    # are many and small.
     waves = np.maximum(items / slots, 1)
-    of_waves = np.where(~s.vector, np.ceil(waves) / waves, 1)
+    have_teams = s.in_step & (waves < MANY_WAVES) & (waves % 1 <= 0.5) & (mean_row >= MIN_TEAM_ROW)
+    of_waves = np.where(s.vector | have_teams, 1, np.ceil(waves) / waves)
     one_after_the_other = of_waves * cycles * tiles / np.minimum(slots, items) / s.clock * 1e3
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
     path = np.where(s.longest > most, np.maximum(s.longest / 4, most), s.longest) * of_warp

@@ -20,6 +20,7 @@ mod tile;
 
 use super::statistics::Statistics;
 use crate::device::Device;
+use crate::spmm::product::teams;
 use bins::BinnedRows;
 use candidate::{Bound, Candidate, Prediction};
 use constants::{Constants, FITTED};
@@ -287,10 +288,15 @@ impl CostModel {
             }),
         };
         let items = items * tile.count;
-        // Rows take nearly the same time, so a wave that is not full takes as long as the others. Tasks of `vector` are
-        // many and small.
+        // Rows take nearly the same time, so a wave that is not full takes as long as the others, unless teams fill it.
+        // Tasks of `vector` are many and small.
         let waves = (items / slots).max(1.0);
-        let of_waves = if is_vector { 1.0 } else { waves.ceil() / waves };
+        let are_filled = is_vector || is_in_step && teams::fill_last_wave(waves, mean_row);
+        let of_waves = if are_filled {
+            1.0
+        } else {
+            waves.ceil() / waves
+        };
         let resident = slots.min(items).max(1.0);
         let latency = of_waves * cycles * tile.count / resident / gpu.clock;
         let longest = f64::from(a.longest_row);

@@ -43,6 +43,12 @@ pub struct Wave {
     pub tiles: Option<u64>,
 }
 
+/// Whether teams have the rows of the last of so many waves, with so many nonzeros in a row in the mean: see
+/// [`single_rows`].
+pub fn fill_last_wave(waves: f64, mean_row: f64) -> bool {
+    waves < MANY_WAVES as f64 && waves.fract() <= 0.5 && mean_row >= MIN_TEAM_ROW as f64
+}
+
 /// How many of the short rows have a warp each: whole blocks of them. If the last wave would be at most half full, its
 /// rows have teams. Their blocks take about a fourth of the time, and all of the device. If nobody knows how full it
 /// will be, the rows of a fourth of a wave have teams.

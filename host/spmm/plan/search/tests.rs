@@ -60,7 +60,7 @@ fn each_kernel_number_of_lanes_and_of_blocks_is_chosen_for_some_matrix() {
     use SpmmKernel::{InStep, RowBins, Spmv, Vector};
     let random = Localities::NONE;
     for (rows, mean_row, longest, locality, wide, wanted) in [
-        (8_000, 500, 1_000, random, 128, (InStep, 16, 1)),
+        (8_000, 500, 1_000, random, 128, (InStep, 32, 1)),
         (600_000, 73, 146, BEST_CLUSTERS, 1, (Spmv, 1, 1)),
         (200_000, 6, 20_000, random, 8, (RowBins, 2, 1)),
         (200_000, 20, 40, random, 64, (Vector, 8, 1)),
@@ -138,10 +138,8 @@ fn an_order_that_gains_next_to_nothing_is_not_taken() {
 fn rows_in_clusters_have_the_lanes_that_there_are_kernels_for_in_any_order() {
     fn lanes<E: SpmmElement>(wide: u32) -> [Vec<u32>; 2] {
         let a = even(400_000, 15, Localities::NONE);
-        let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
-        let model = CostModel::of(&device).unwrap();
-        let kernel = Some(SpmmKernel::Vector);
-        let search = Search::of::<E>(model, a.clone(), kernel, features(wide));
+        let tuning = SpmmTuning::new().kernel(SpmmKernel::Vector);
+        let search = search_of::<E>(a.clone(), features(wide).tuning(tuning));
         [a.clone(), a.ordered(BEST_CLUSTERS)].map(|a| {
             let all = search.candidates(&a).into_iter();
             let whole = all.filter(|choice| choice.candidate.blocks == 1);
@@ -150,7 +148,7 @@ fn rows_in_clusters_have_the_lanes_that_there_are_kernels_for_in_any_order() {
     }
     assert_eq!(lanes::<f32>(64), [[8, 16, 32], [8, 16, 32]]);
     assert_eq!(lanes::<f64>(64), [&[8, 32][..], &[8]]);
-    assert_eq!(lanes::<f16>(64), [&[8, 16, 32][..], &[8, 32]]);
+    assert_eq!(lanes::<half::f16>(64), [&[8, 16, 32][..], &[8, 32]]);
 }
 
 #[test]
