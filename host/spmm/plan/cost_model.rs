@@ -16,6 +16,7 @@ mod bins;
 pub mod candidate;
 pub mod constants;
 mod gpu;
+mod planning;
 mod tile;
 
 use super::statistics::Statistics;
@@ -60,20 +61,12 @@ const LINES_OF_BINNED_ROW: f64 = 3.0;
 /// length. Else the variation of the lengths is added.
 const DRIFT: f64 = 0.1;
 
+/// The power of the lanes with which `in_step` becomes faster than by the other formulas, if it has other lanes than the
+/// usual ones: the constants were fitted to these.
+const OTHER_LANES_IN_STEP: f64 = 0.15;
+
 /// Instruction schedulers of a multiprocessor.
 const SCHEDULERS: f64 = 4.0;
-
-/// Seconds of counting statistics: of the launches with what they wait for, and for each nonzero.
-const STATISTICS_SECONDS: [f64; 2] = [1.4e-4, 5e-12];
-
-/// Seconds of measuring: of warming up the device, and for each candidate beside its runs.
-const MEASURING_SECONDS: [f64; 2] = [5e-3, 1.2e-3];
-
-/// Runs of a candidate that is measured, in the mean.
-const MEASURED_RUNS: f64 = 3.9;
-
-/// Candidates with other sizes of tasks than the best predicted ones, in the mean: those of the two fastest.
-const MEASURED_SIZES: usize = 8;
 
 /// Steps of a task. The model does not choose their size.
 const STEPS: f64 = 128.0;
@@ -338,55 +331,22 @@ impl CostModel {
             (latency, Bound::Latency),
             (longest_time, Bound::LongestRow),
         ];
+        let of_lanes = if is_in_step {
+            candidate
+                .row
+                .usual_share_in_step(candidate.lanes)
+                .powf(OTHER_LANES_IN_STEP)
+        } else {
+            1.0
+        };
         let sum: f64 = times.iter().map(|(time, _)| time.powf(c.overlap)).sum();
         let most = times.into_iter().chain([(launches, Bound::Launches)]);
         let most = most.max_by(|one, other| one.0.total_cmp(&other.0));
         Prediction {
-            seconds: launches + after_all + sum.powf(1.0 / c.overlap),
+            seconds: launches + after_all + of_lanes * sum.powf(1.0 / c.overlap),
             bound: most.map_or(Bound::Launches, |(_, bound)| bound),
             l2_misses,
         }
-    }
-
-    /// The predicted seconds of counting the statistics of a matrix.
-    pub fn statistics_seconds(&self, a: &Statistics) -> f64 {
-        let [launches, per_nonzero] = STATISTICS_SECONDS;
-        launches + per_nonzero * f64::from(a.nonzeros)
-    }
-
-    /// The predicted seconds of timing so many candidates of a matrix, and other sizes of tasks for the two fastest, if
-    /// a run takes so many seconds.
-    pub fn measuring_seconds(candidates: usize, run: f64) -> f64 {
-        let [warm_up, of_candidate] = MEASURING_SECONDS;
-        let candidates = (candidates + MEASURED_SIZES) as f64;
-        warm_up + candidates * (of_candidate + MEASURED_RUNS * run)
-    }
-
-    /// The predicted seconds of the search for a row order.
-    pub fn search_seconds(&self, a: &Statistics) -> f64 {
-        let [launches, per_row, per_nonzero, if_not_square] = self.constants.search;
-        let not_square = if a.rows == a.cols { 0.0 } else { if_not_square };
-        launches + per_row * f64::from(a.rows) + (per_nonzero + not_square) * f64::from(a.nonzeros)
-    }
-
-    /// The predicted seconds of making the items of a kernel, more than for the rows of `row_groups`.
-    pub fn items_seconds(&self, a: &Statistics, kernel: SpmmKernel) -> f64 {
-        let [launches, per_row, per_nonzero] = match kernel {
-            SpmmKernel::Vector => self.constants.items_of_vector,
-            SpmmKernel::InStep => self.constants.items_of_in_step,
-            SpmmKernel::RowBins => self.constants.items_of_row_bins,
-            _ => return 0.0,
-        };
-        launches + per_row * f64::from(a.rows) + per_nonzero * f64::from(a.nonzeros)
-    }
-
-    /// The predicted seconds of dividing a matrix into so many blocks of columns.
-    pub fn division_seconds(&self, a: &Statistics, blocks: u32) -> f64 {
-        if blocks == 1 {
-            return 0.0;
-        }
-        let [launches, per_row, per_nonzero] = self.constants.division;
-        launches + per_row * f64::from(a.rows) + per_nonzero * f64::from(a.nonzeros)
     }
 }
 

@@ -148,6 +148,11 @@ impl FeatureRow {
         })
     }
 
+    /// The usual lanes of `in_step` over so many.
+    pub fn usual_share_in_step(self, lanes: u32) -> f64 {
+        f64::from(self.in_step_loads.lanes) / f64::from(lanes.max(1))
+    }
+
     fn in_step_loads_of(self, lanes: u32) -> in_step::Loads {
         in_step::Loads {
             lanes,
