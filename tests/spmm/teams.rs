@@ -67,6 +67,33 @@ fn rows_of_any_number_and_length_are_exact() {
 }
 
 #[test]
+fn each_number_of_lanes_that_is_asked_for_is_exact() {
+    for device in devices() {
+        for (rows, long) in [(8, 33), (67, 900)] {
+            let a = structure(rows, long);
+            for features in [4, 20, 33, 36, 64, 132, 260] {
+                for lanes in [3, 4, 8, 16, 32] {
+                    let options = in_step().map_tuning(|tuning| tuning.lanes(lanes));
+                    multiplies::<f32>(&device, &a, features, options);
+                    let known = options.features(features as u32);
+                    multiplies::<f32>(&device, &a, features, known);
+                    let product = WholeProduct::<f32>::new(a.view(), features, 3);
+                    let plan = Spmm::plan(&device, product.a(), known).unwrap();
+                    let found = plan.entry_points(features as u32);
+                    let has_instance = lanes != 3 && features % 4 == 0;
+                    if has_instance {
+                        assert_eq!(found, [format!("spmm_in_step_f32_{lanes}_4_1")], "{plan}");
+                    }
+                }
+            }
+            let lanes = in_step().map_tuning(|tuning| tuning.lanes(32));
+            multiplies::<f64>(&device, &a, 16, lanes);
+            multiplies::<f16>(&device, &a, 16, lanes);
+        }
+    }
+}
+
+#[test]
 fn rows_past_a_whole_wave_have_teams_if_the_plan_knows_the_features() {
     // An H200 runs 1056 blocks of four rows at the same time.
     let a = structure(4_300, 3_000);

@@ -61,8 +61,8 @@ const LINES_OF_BINNED_ROW: f64 = 3.0;
 /// length. Else the variation of the lengths is added.
 const DRIFT: f64 = 0.1;
 
-/// The power of the lanes with which `in_step` becomes faster than by the other formulas, if it has other lanes than the
-/// usual ones: the constants were fitted to these.
+/// By this power of the usual lanes over others, `in_step` with those takes longer than by the other formulas. The
+/// constants were fitted to sweeps that have the usual lanes alone.
 const OTHER_LANES_IN_STEP: f64 = 0.15;
 
 /// Instruction schedulers of a multiprocessor.

@@ -11,10 +11,9 @@
 //!
 //! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, most of them from the L1 cache.
 //!
-//! When to use it: for rows of hundreds of nonzeros. A plan that does not time it takes it from a mean of 100 nonzeros
-//! a row on, or of 50 if all rows have nearly the same number, where it is predicted to be the fastest kernel. A row of
-//! three nonzeros leaves most of a warp idle, and a row of a million keeps four warps busy after all others have ended.
-//! `docs/notes/spmm.md` has measurements, and tells what was tried.
+//! When to use it: for rows of hundreds of nonzeros, or for a few thousand rows, which all have a warp at the same time.
+//! A row of three nonzeros leaves most of a warp idle, and a row of a million keeps four warps busy after all others
+//! have ended. `docs/notes/spmm.md` has measurements, and tells what was tried.
 
 mod loads;
 
