@@ -298,12 +298,15 @@ impl Choices {
         }
         let known = options.features.filter(|features| *features > 0);
         let features = known.unwrap_or(TYPICAL_FEATURES);
+        let lanes_of = |features| self.lanes::<E>(features, options.reduction, epilogue);
+        // Runs with other features have other lanes: the usual ones are assumed.
+        let lanes = known.and_then(lanes_of);
         let shape = LaunchShape {
             rows: a.rows,
             items: 1,
             cols: a.cols,
             features,
-            lanes: (self.lanes::<E>(features, options.reduction, epilogue)).unwrap_or(0),
+            lanes: lanes.unwrap_or(0),
             row_starts: 0,
         };
         let handle = in_step::handle::<E>(shape, options.reduction, epilogue);
