@@ -356,8 +356,9 @@ impl Choices {
             let requested = self.requested_lanes_for(features);
             let search = self.search.as_ref();
             if !has_tasks {
-                let chosen = || search.and_then(|search| search.in_step(row));
-                return requested.or_else(|| chosen().map(|candidate| candidate.lanes));
+                let asked_for = requested.and_then(|_| row.in_step(requested).next());
+                let chosen = asked_for.or_else(|| search.and_then(|search| search.in_step(row)));
+                return chosen.map(|candidate| candidate.lanes);
             }
             let blocks = self.column_blocks;
             let wanted = requested.unwrap_or_else(|| match search {

@@ -17,7 +17,7 @@ const EPILOGUES: [EpilogueKind; 4] = [
     EpilogueKind::Scaled,
 ];
 
-const LANES: [u32; 3] = [8, 16, 32];
+const LANES: [u32; 4] = [4, 8, 16, 32];
 
 fn shape(features: u32, lanes: u32) -> LaunchShape {
     LaunchShape {
@@ -194,8 +194,11 @@ fn run_every_choice<E: SpmmElement>(ran: &mut BTreeSet<&'static str>) {
         for reduction in [Reduction::Sum, Reduction::Max] {
             for kernel in kernels(reduction) {
                 // Only these have a choice of lanes.
-                let has_lanes = matches!(kernel, SpmmKernel::Vector | SpmmKernel::RowGroups);
-                let lanes = if has_lanes { &LANES[..] } else { &LANES[..1] };
+                let lanes = match kernel {
+                    SpmmKernel::InStep => &LANES[..],
+                    SpmmKernel::Vector | SpmmKernel::RowGroups => &LANES[1..],
+                    _ => &LANES[1..2],
+                };
                 // Loads of one, two, four and eight elements, one to four of them for each lane; the most features are
                 // whole cache lines and not.
                 for features in [7, 12, 23, 28, 36, 40, 41, 50, 74, 100, 101, 128] {
