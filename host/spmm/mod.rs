@@ -160,7 +160,7 @@ impl<E: SpmmElement> Spmm<E> {
     }
 
     /// The lanes of a sub-warp, or of a row for [`SpmmKernel::RowGroups`], in a [`run`](Self::run) with so many
-    /// features; `None` for a kernel without that choice.
+    /// features; `None` for a kernel without that choice, and for [`SpmmKernel::InStep`] where nobody has chosen any.
     pub fn lanes(&self, features: u32) -> Option<u32> {
         self.lanes_for(features, self.epilogue_of_run())
     }

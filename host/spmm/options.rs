@@ -127,7 +127,8 @@ pub struct SpmmTuning {
     /// Lanes of a sub-warp, for kernels on tasks: 8, 16 or 32, or the next lower number that the type and the number of
     /// features have a kernel for. For [`SpmmKernel::RowGroups`] lanes of a row: 2, 4, 8, 16 or 32, or the next lower
     /// number; more if a row of X needs more. For [`SpmmKernel::InStep`] lanes that load a row of X together, in f32
-    /// with a multiple of 4 features: 4, 8, 16 or 32; other numbers are ignored, as they are for other rows of X.
+    /// with a multiple of 4 features: 4, 8, 16 or 32. With another number, and in other rows of X, the number of
+    /// features decides.
     pub lanes: Option<u32>,
     /// The number of [blocks of columns](warprow_kernels::spmm::product::column_blocks), for kernels on tasks. Only
     /// sums and means in f32 and f64 are computed in blocks.

@@ -45,7 +45,7 @@ fn every_instance<E: SpmmElement>(device: &Device, log: &LaunchLog) {
         .chain([SpmmKernel::Vector, SpmmKernel::RowBins].map(|kernel| (kernel, Reduction::Max)))
     {
         for features in FEATURES {
-            for (lanes, order) in [8, 16, 32].into_iter().flat_map(|lanes| {
+            for (lanes, order) in [4, 8, 16, 32].into_iter().flat_map(|lanes| {
                 [RowOrder::Given, RowOrder::FirstColumn].map(|order| (lanes, order))
             }) {
                 let options = split(reduction)

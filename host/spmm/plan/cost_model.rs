@@ -7,7 +7,8 @@
 //! A cache holds the rows of X with the most nonzeros, and those that neighbouring rows share. Further blocks of
 //! columns and narrow tiles raise the hit rates; they cost row ends, and blocks read and write Y again.
 //!
-//! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates. Its resident warps and
+//! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates, but for lanes of `in_step`
+//! that the sweeps do not have. Its resident warps and
 //! lanes of `in_step` are those of the kernel that was measured; here they are those of the present kernel. It has the
 //! variation of rows from the whole matrix, a plan from a sample.
 //! [`constants`] has the fitted numbers. docs/notes/spmm_plan.md says how good the predictions are.
@@ -61,8 +62,8 @@ const LINES_OF_BINNED_ROW: f64 = 3.0;
 /// length. Else the variation of the lengths is added.
 const DRIFT: f64 = 0.1;
 
-/// By this power of the usual lanes over others, `in_step` with those takes longer than by the other formulas. The
-/// constants were fitted to sweeps that have the usual lanes alone.
+/// With other lanes than the usual ones, the time of `in_step` by the other formulas is multiplied by the usual lanes
+/// over these to this power. The constants were fitted to sweeps that have the usual lanes alone.
 const OTHER_LANES_IN_STEP: f64 = 0.15;
 
 /// Instruction schedulers of a multiprocessor.

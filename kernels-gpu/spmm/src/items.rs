@@ -175,7 +175,7 @@ pub struct LaunchShape {
     pub cols: u32,
     /// Columns of X and Y.
     pub features: u32,
-    /// Lanes of a sub-warp, for kernels with several tile widths; below 8 for the kernel's own choice.
+    /// Lanes of a sub-warp, for kernels with several tile widths; below 4 for the kernel's own choice.
     pub lanes: u32,
     /// Where rows of X and Y start, if not at multiples of `features`: the bitwise or of both leading dimensions, and
     /// of the elements by which X and Y start after a multiple of 16 bytes. 0 if X and Y are packed.

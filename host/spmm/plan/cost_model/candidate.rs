@@ -4,8 +4,8 @@ use crate::spmm::options::SpmmElement;
 use warprow_kernels::spmm::product::{in_step, row_bins, row_groups, vector};
 use warprow_kernels::spmm::{EpilogueKind, LaunchShape, Reduction, SpmmKernel};
 
-/// The most tiles of `in_step` with other lanes than the usual ones.
-const MAX_TILES_IN_STEP: u32 = 4;
+/// The most tiles of `in_step` with fewer lanes than the usual ones.
+const MAX_TILES_IN_STEP: u32 = 2;
 
 /// A row of X, and the tiles in which the kernels can load it.
 #[derive(Clone, Copy, Debug)]
@@ -160,12 +160,12 @@ impl FeatureRow {
         }
     }
 
-    /// Whether at least half of so many lanes are busy, and the row has few tiles or the fewest that there can be.
+    /// Whether more than half of so many lanes are busy, and the row has few tiles, or the fewest that there can be.
     fn suits_in_step(self, lanes: u32) -> bool {
         let tile = self.in_step_loads_of(lanes).tile_width();
         let is_widest = self.in_step_lanes.last() == Some(&lanes);
         let has_few = is_widest || self.features.div_ceil(tile) <= MAX_TILES_IN_STEP;
-        tile < 2 * self.features && has_few
+        tile / 2 < self.features && has_few
     }
 
     /// `spmv`, for one feature and sums.
