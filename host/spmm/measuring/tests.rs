@@ -212,7 +212,7 @@ fn clusters_that_are_predicted_to_gain_little_are_timed_and_taken_if_they_are_fa
     };
     let a = generate::communities::<f32>(2000, 40_000, &communities, 1).unwrap();
     let stored = DeviceCsr::upload(&device, a.view()).unwrap();
-    // The rows of `in_step` go through the columns together, in any order.
+    // Rows of `in_step` share columns in any order, so a search for one pays for `vector` only.
     let tuning = SpmmTuning::new().kernel(SpmmKernel::Vector);
     let known = SpmmOptions::new().features(64).tuning(tuning);
     let predicted = Spmm::<f32>::plan_device(&stored, known.runs(1000)).unwrap();

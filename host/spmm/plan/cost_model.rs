@@ -8,9 +8,8 @@
 //! columns and narrow tiles raise the hit rates; they cost row ends, and blocks read and write Y again.
 //!
 //! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates, but for lanes of `in_step`
-//! that the sweeps do not have. Its resident warps and
-//! lanes of `in_step` are those of the kernel that was measured; here they are those of the present kernel. It has the
-//! variation of rows from the whole matrix, a plan from a sample.
+//! that the sweeps do not have. Its resident warps and lanes of `in_step` are those of the kernel that was measured;
+//! here they are those of the present kernel. It has the variation of rows from the whole matrix, a plan from a sample.
 //! [`constants`] has the fitted numbers. docs/notes/spmm_plan.md says how good the predictions are.
 
 mod bins;

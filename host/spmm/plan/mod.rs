@@ -191,8 +191,10 @@ impl Choices {
 
     /// The candidate of the plan's own kernel for a row of X, `vector` or `in_step`.
     fn candidate(&self, row: FeatureRow, search: &Search) -> Candidate {
-        let in_step = (self.kernel == SpmmKernel::InStep).then(|| search.in_step(row));
-        let in_step = in_step.flatten();
+        let in_step = match self.kernel {
+            SpmmKernel::InStep => search.in_step(row),
+            _ => None,
+        };
         in_step.unwrap_or_else(|| search.vector(row, self.column_blocks))
     }
 

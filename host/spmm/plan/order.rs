@@ -219,7 +219,7 @@ mod tests {
         let device = device(l2_bytes);
         let a = DeviceCsr::upload(&device, a.view()).unwrap();
         let options = SpmmOptions::new().features(64).runs(runs);
-        // The rows of `in_step` go through the columns together, in any order.
+        // Rows of `in_step` share columns in any order, so a search for one pays for `vector` only.
         let kernel = Some(SpmmKernel::Vector);
         let search = Search::new::<f32>(a.pattern(), kernel, options).unwrap();
         let pattern = ReorderedPattern::new(a.pattern());
