@@ -110,6 +110,11 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
     for order in ORDERS {
         let in_step = SpmmTuning::new().kernel(SpmmKernel::InStep).order(order);
         all.push(Candidate::set(in_step));
+        // Only rows of X that 4 divides have a choice of lanes; more than half of these load elements.
+        let lanes = [4, 8, 16, 32].into_iter();
+        let lanes =
+            lanes.filter(|lanes| features % 4 == 0 && features > ELEMENTS_OF_LANE * lanes / 2);
+        all.extend(lanes.map(|lanes| Candidate::set(in_step.lanes(lanes))));
     }
     // A lane may load single elements, so one step more than loads of four need.
     let lanes = [8, 16, 32]

@@ -2,7 +2,7 @@
 //! the sweep over what the plan could have chosen.
 
 use crate::spmm::options::Options;
-use warprow::{RowOrder, SpmmKernel, SpmmOptions};
+use warprow::{RowOrder, SpmmKernel, SpmmOptions, SpmmTuning};
 
 /// The name of the product that the plan chooses alone.
 pub const OURS: &str = "warprow";
@@ -17,6 +17,13 @@ pub struct Choice {
 }
 
 const LANES: [(&str, u32); 3] = [("lanes_8", 8), ("lanes_16", 16), ("lanes_32", 32)];
+
+const LANES_IN_STEP: [(&str, u32); 4] = [
+    ("in_step_lanes_4", 4),
+    ("in_step_lanes_8", 8),
+    ("in_step_lanes_16", 16),
+    ("in_step_lanes_32", 32),
+];
 
 const COLUMN_BLOCKS: [(&str, u32); 5] = [
     ("column_blocks_1", 1),
@@ -36,10 +43,11 @@ const TASK_SIZES: [(&str, u32); 4] = [
 const JOINED: [(&str, bool); 2] = [("tasks_joined", true), ("tasks_single", false)];
 
 /// The kernels that a plan chooses between.
-const KERNELS: [SpmmKernel; 3] = [
+const KERNELS: [SpmmKernel; 4] = [
     SpmmKernel::Vector,
     SpmmKernel::InStep,
     SpmmKernel::RowGroups,
+    SpmmKernel::RowBins,
 ];
 
 /// The orders of the rows that a plan chooses between.
@@ -79,11 +87,18 @@ pub fn all_choices() -> Vec<Choice> {
 }
 
 fn of_kernel(kernel: SpmmKernel, tuning: SpmmOptions) -> Choice {
-    let options = tuning.map_tuning(|tuning| tuning.kernel(kernel));
-    Choice {
-        name: kernel.name(),
-        options,
-    }
+    with(kernel.name(), kernel, tuning, |tuning| tuning)
+}
+
+/// A kernel with another choice.
+fn with(
+    name: &'static str,
+    kernel: SpmmKernel,
+    tuning: SpmmOptions,
+    choice: impl FnOnce(SpmmTuning) -> SpmmTuning,
+) -> Choice {
+    let options = tuning.map_tuning(|tuning| choice(tuning.kernel(kernel)));
+    Choice { name, options }
 }
 
 fn of_order(order: RowOrder, tuning: SpmmOptions) -> Choice {
@@ -96,27 +111,21 @@ fn of_order(order: RowOrder, tuning: SpmmOptions) -> Choice {
 
 /// Each thing that a plan chooses, as if the caller had chosen it and left the rest to the plan.
 fn sweep(tuning: SpmmOptions) -> Vec<Choice> {
+    use SpmmKernel::{InStep, Vector};
     let kernels = KERNELS.map(|kernel| of_kernel(kernel, tuning));
     let orders = ORDERS.map(|order| of_order(order, tuning));
-    let on_tasks = tuning.map_tuning(|tuning| tuning.kernel(SpmmKernel::Vector));
-    let lanes = LANES.map(|(name, lanes)| Choice {
-        name,
-        options: on_tasks.map_tuning(|tuning| tuning.lanes(lanes)),
-    });
-    let blocks = COLUMN_BLOCKS.map(|(name, blocks)| Choice {
-        name,
-        options: on_tasks.map_tuning(|tuning| tuning.column_blocks(blocks)),
-    });
-    let sizes = TASK_SIZES.map(|(name, size)| Choice {
-        name,
-        options: on_tasks.map_tuning(|tuning| tuning.task_size(size)),
-    });
-    let joined = JOINED.map(|(name, joined)| Choice {
-        name,
-        options: on_tasks.map_tuning(|tuning| tuning.join_tasks(joined)),
-    });
+    let lanes = LANES.map(|(name, lanes)| with(name, Vector, tuning, |tuning| tuning.lanes(lanes)));
+    let in_step =
+        LANES_IN_STEP.map(|(name, lanes)| with(name, InStep, tuning, |tuning| tuning.lanes(lanes)));
+    let blocks = COLUMN_BLOCKS
+        .map(|(name, blocks)| with(name, Vector, tuning, |tuning| tuning.column_blocks(blocks)));
+    let sizes =
+        TASK_SIZES.map(|(name, size)| with(name, Vector, tuning, |tuning| tuning.task_size(size)));
+    let joined =
+        JOINED.map(|(name, joined)| with(name, Vector, tuning, |tuning| tuning.join_tasks(joined)));
     let choices = kernels.into_iter().chain(orders).chain(lanes);
-    choices.chain(blocks).chain(sizes).chain(joined).collect()
+    let choices = choices.chain(in_step).chain(blocks);
+    choices.chain(sizes).chain(joined).collect()
 }
 
 #[cfg(test)]
@@ -141,6 +150,6 @@ mod tests {
         let count = swept.len();
         swept.sort_unstable();
         swept.dedup();
-        assert_eq!((count, swept.len()), (20, 20));
+        assert_eq!((count, swept.len()), (25, 25));
     }
 }

@@ -41,6 +41,10 @@ SCHEDULERS = 4.0
 # Resident warps of a multiprocessor for which `in_step` divides long rows.
 IN_STEP_WARPS = 24.0
 
+# With other lanes than the usual ones, the time of `in_step` by the other formulas is multiplied by the usual lanes over
+# these to this power.
+OTHER_LANES_IN_STEP = 0.15
+
 # Waves from which on the rows of the last one have no teams, and the mean row from which on they do.
 MANY_WAVES = 8
 MIN_TEAM_ROW = 128
@@ -234,7 +238,8 @@ def predict(s, c, parts=False):
         memory=memory, l2=l2_time, l1=l1_time, issue=issue, latency=one_after_the_other, longest_row=longest
     )
     launches = 1 + (s.blocks - 1) + (s.vector & (s.longest > STEPS)) * s.blocks
-    together = sum(time**power for time in named.values()) ** (1 / power)
+    of_lanes = s.usual_share_in_step**OTHER_LANES_IN_STEP
+    together = of_lanes * sum(time**power for time in named.values()) ** (1 / power)
     total = LAUNCH_MS * launches + together + np.where(starts_late, last, 0)
     if parts:
         return total, dict(named, l1_misses=l1_misses, l2_misses=l2_misses)

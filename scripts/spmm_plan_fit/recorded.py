@@ -49,7 +49,9 @@ def shape(result, features):
             elements = 1
         return lanes, lanes * elements * loads(lanes, elements), lanes * elements
     if result["kernel"] == "in_step":
-        lanes, elements, passes = in_step_loads(features)
+        usual, elements, passes = in_step_loads(features)
+        # Sweeps before 28 November 2026 have the usual lanes alone, and record none.
+        lanes = result["lanes"] or usual
         return lanes, lanes * elements * passes, lanes * elements
     elements = 4 if features % 4 == 0 else 2 if features % 2 == 0 else 1
     lanes = 1 << (-(-features // elements) - 1).bit_length()
@@ -112,6 +114,9 @@ class Sweeps:
         # Lanes of a row or of a task.
         least = np.where(self.grouped, self.lanes, 1)
         self.group = np.maximum(number(lambda g, m, f, r: r["lanes"] or 32), least)
+        self.group[self.in_step] = 32
+        usual = np.array([in_step_loads(f)[0] for _, _, f, _ in rows], float)
+        self.usual_share_in_step = np.where(self.in_step, usual / self.lanes, 1)
         # Plans take these kernels only if a warp has all features of a row at once.
         self.tiled = (self.grouped | self.binned) & (self.lanes > 32)
         # Other sizes of tasks than the plan's.

@@ -11,7 +11,7 @@ use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
 use few_features::may_have_bins;
 use std::iter;
-use warprow_kernels::spmm::{EpilogueKind, SpmmKernel};
+use warprow_kernels::spmm::{EpilogueKind, Reduction, SpmmKernel};
 
 /// Runs that a plan is made for, if the caller does not say how many.
 const DEFAULT_RUNS: u32 = 20;
@@ -163,6 +163,14 @@ impl Search {
         } = options;
         let is_own_sum = size_of::<E>() == size_of::<E::Sum>();
         let features = options.features.unwrap_or(TYPICAL_FEATURES);
+        let row_of = |stores| {
+            // A mean scales the rows that it stores.
+            let epilogue = match reduction {
+                Reduction::Mean => EpilogueKind::Scaled,
+                _ => stores,
+            };
+            FeatureRow::new::<E>(features, reduction, epilogue)
+        };
         Self {
             model,
             statistics,
@@ -177,8 +185,8 @@ impl Search {
             asks_for_size: tuning.task_size.is_some(),
             runs: f64::from(expected_runs(options)),
             knows_runs: options.runs.is_some(),
-            row: FeatureRow::new::<E>(features, reduction, EpilogueKind::Plain),
-            row_in_any_order: FeatureRow::new::<E>(features, reduction, EpilogueKind::AnyOrder),
+            row: row_of(EpilogueKind::Plain),
+            row_in_any_order: row_of(EpilogueKind::AnyOrder),
         }
     }
 

@@ -38,6 +38,10 @@ impl FeatureRow {
     ) -> Self {
         let features = features.max(1);
         let lanes = |epilogue| vector::lanes::<E>(features, reduction, epilogue);
+        let of_further_blocks = match epilogue {
+            EpilogueKind::Scaled => epilogue,
+            _ => EpilogueKind::Added,
+        };
         let shape = LaunchShape {
             rows: 1,
             items: 1,
@@ -53,7 +57,7 @@ impl FeatureRow {
             element_bytes: size_of::<E>() as u32,
             load_width: vector::width::<E>(features, reduction),
             lanes_of_one_block: lanes(epilogue),
-            lanes_of_blocks: lanes(EpilogueKind::Added),
+            lanes_of_blocks: lanes(of_further_blocks),
             in_step_loads: in_step::loads::<E>(usual),
             in_step_lanes: in_step::lane_counts::<E>(usual),
             lanes_of_nonzero,

@@ -7,7 +7,7 @@ use crate::device::{Device, DeviceProfile, EmulatorOptions};
 use crate::spmm::options::SpmmTuning;
 use crate::spmm::plan::length_bins::LengthBins;
 use std::collections::BTreeSet;
-use warprow_kernels::spmm::Reduction;
+use warprow_kernels::spmm::product::vector;
 
 /// A square matrix whose rows and columns have `mean_row` nonzeros each.
 fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
@@ -274,4 +274,28 @@ fn statistics_are_counted_if_enough_runs_are_expected_or_nobody_says_how_many() 
         has_counted(options.runs(1).measure(true)),
         "candidates need them"
     );
+}
+
+#[test]
+fn means_are_predicted_with_lanes_that_have_instances_which_scale() {
+    for wide in [16, 23, 32, 74, 90, 128, 253] {
+        for is_ordered in [false, true] {
+            let a = Statistics {
+                is_ordered,
+                ..even(400_000, 60, Localities::NONE)
+            };
+            let options = features(wide).reduction(Reduction::Mean);
+            let search = search(
+                a,
+                options.tuning(SpmmTuning::new().kernel(SpmmKernel::Vector)),
+            );
+            let there_are = vector::lanes::<f32>(wide, Reduction::Mean, EpilogueKind::Scaled);
+            let all = search.candidates(&search.statistics);
+            assert!(!all.is_empty());
+            for Candidate { lanes, blocks, .. } in all.into_iter().map(|choice| choice.candidate) {
+                let found = there_are.iter().any(|there_is| there_is == lanes);
+                assert!(found, "{wide} features, {lanes} lanes, {blocks} blocks");
+            }
+        }
+    }
 }

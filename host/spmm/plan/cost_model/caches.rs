@@ -1,0 +1,88 @@
+//! The miss rates of the caches.
+
+use super::product::Product;
+use super::{IN_STEP_WARPS, LINE, NONZERO_BYTES};
+use warprow_kernels::spmm::SpmmKernel;
+use warprow_kernels::spmm::product::vector::items_of_block;
+use warprow_kernels::spmm::product::{row_bins, row_groups};
+
+/// The part of the used columns over which groups that run at the same time are spread, if all rows have the same
+/// length. Else the variation of the lengths is added.
+const DRIFT: f64 = 0.1;
+
+/// Part of the L2 cache up to which everything stays there between runs, and the part more with which nothing does.
+const HELD_BETWEEN_RUNS: (f64, f64) = (0.7, 0.6);
+
+/// The shares of the nonzeros whose tile of X is in no cache.
+pub struct Misses {
+    /// Not in the L1 cache.
+    pub l1: f64,
+    /// Nor in the L2 cache.
+    pub l2: f64,
+    /// The share of A, Y and the used rows of X that a run loads from memory because the run before has evicted it.
+    pub streamed: f64,
+}
+
+impl Product<'_> {
+    /// The miss rates of the candidate.
+    pub fn misses(&self) -> Misses {
+        let l1 = self.a.locality.of(self.neighbours()) * self.l1_uncovered();
+        let c = self.constants;
+        let l2_bytes = c.l2_share * self.gpu.l2_bytes;
+        let row_bytes = self.candidate.row.bytes();
+        // A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
+        let occupied = self.tile.loaded(LINE).min(row_bytes);
+        let uncovered = 1.0 - self.a.columns.covered(l2_bytes / occupied * self.blocks);
+        let all_bytes =
+            (f64::from(self.a.cols) + self.rows) * row_bytes + NONZERO_BYTES * self.nonzeros;
+        let (least, range) = HELD_BETWEEN_RUNS;
+        let streamed = ((all_bytes / self.gpu.l2_bytes - least) / range).clamp(0.0, 1.0);
+        let l2 = (uncovered * self.a.locality.far)
+            .max(streamed * self.used_columns / self.nonzeros)
+            .min(l1);
+        Misses { l1, l2, streamed }
+    }
+
+    /// Neighbouring rows that share an L1 cache: those of a block.
+    fn neighbours(&self) -> f64 {
+        match self.candidate.kernel {
+            SpmmKernel::Vector => {
+                let own = (self.constants.l1_reuse_nonzeros / self.mean_row).max(1.0);
+                f64::from(items_of_block(self.candidate.lanes)) * own
+            }
+            SpmmKernel::InStep => 4.0,
+            SpmmKernel::RowGroups => f64::from(row_groups::BLOCK) / self.group,
+            // Those of one bin stay in the matrix's order, so they are near each other; that bins leave out the rows
+            // between them is ignored.
+            _ => self.binned.map_or(1.0, |binned| {
+                let warps_of_block = f64::from(row_bins::BLOCK / 32);
+                (warps_of_block * self.rows / binned.warps).max(1.0)
+            }),
+        }
+    }
+
+    /// The share of the nonzeros that the L1 cache has to load, if neighbouring rows share no columns.
+    fn l1_uncovered(&self) -> f64 {
+        let l1 = self.constants.l1_share * self.gpu.l1_bytes / self.tile.first;
+        let uncovered = 1.0 - self.a.columns.covered(l1);
+        match self.candidate.kernel {
+            // All warps of a multiprocessor are at the same columns.
+            SpmmKernel::InStep => self.loaded_in_phase(IN_STEP_WARPS).min(uncovered),
+            // So are groups, as far as their rows are equally long and the cache holds the columns between them.
+            SpmmKernel::RowGroups => {
+                let resident = self.candidate.resident_warps() * 32.0 / self.group;
+                let between = self.used_columns * (DRIFT + self.a.variation()).min(1.0);
+                let phase =
+                    self.loaded_in_phase(resident.min(self.rows / self.gpu.multiprocessors));
+                phase.max(1.0 - l1 / between).min(uncovered)
+            }
+            _ => uncovered,
+        }
+    }
+
+    /// The share of the nonzeros whose row of X is loaded anew if so many rows go through the columns together.
+    fn loaded_in_phase(&self, rows: f64) -> f64 {
+        let nonzeros = rows * self.mean_row;
+        self.a.columns.expected_distinct(nonzeros) / nonzeros
+    }
+}
