@@ -142,10 +142,11 @@ class Workspace:
 
     def read_files(self, crate, texts):
         folder = crate.root.rpartition("/")[0]
+        others = tuple(f"{other.folder}/" for other in self.crates if other.folder.startswith(folder + "/"))
         tests = set()
         found = {}
         for path, text in texts.items():
-            if not path.endswith(".rs") or not path.startswith(folder + "/"):
+            if not path.endswith(".rs") or not path.startswith(folder + "/") or path.startswith(others):
                 continue
             module = () if path == crate.root else module_path(path[len(folder) + 1 :])
             found[module] = File(Module(crate, module, path), text)

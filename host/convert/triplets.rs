@@ -4,7 +4,6 @@ use super::{ConvertError, check_extents, check_size};
 use crate::csr::CsrMatrix;
 use crate::scalar::Scalar;
 use crate::triplets::{Triplet, by_rows};
-use rayon::slice::ParallelSliceMut;
 
 /// What becomes of several entries at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +65,7 @@ pub fn from_triplets<T: Scalar>(
 /// The error for the first place of several entries, by rows.
 fn first_duplicate<T: Scalar>(mut entries: Vec<Triplet<T>>) -> ConvertError {
     let place = |entry: &Triplet<T>| (entry.row, entry.column);
-    entries.par_sort_unstable_by_key(place);
+    entries.sort_unstable_by_key(place);
     let mut pairs = entries.windows(2);
     let pair = pairs.find(|pair| place(&pair[0]) == place(&pair[1]));
     let pair = pair.expect("the matrix has fewer nonzeros than there are entries");

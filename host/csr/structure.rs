@@ -6,7 +6,6 @@
 use super::DevicePattern;
 use crate::device::DeviceBuffer;
 use crate::operand::{OperandError, check_len};
-use rayon::prelude::*;
 use sprs::CsMatViewI;
 use warprow_kernels::matrix::csr::check_structure::{self, Finding};
 
@@ -131,14 +130,15 @@ impl Shape {
         if !indptr.is_sorted() {
             return Some(self.descending(indptr));
         }
-        let is_broken = |ends: &[u32]| {
-            let line = &indices[(ends[0] - indptr[0]) as usize..(ends[1] - indptr[0]) as usize];
+        let is_broken = |number: usize| {
+            let place = |end: u32| (end - indptr[0]) as usize;
+            let line = &indices[place(indptr[number])..place(indptr[number + 1])];
             let is_inside = line
                 .last()
                 .is_none_or(|&last| (last as usize) < self.extent);
             !is_inside || !line.is_sorted_by(|one, next| one < next)
         };
-        let number = indptr.par_windows(2).position_first(is_broken);
+        let number = parallel::find_first(indptr.len().saturating_sub(1), &is_broken);
         number.map(|number| self.broken_indices(number))
     }
 }

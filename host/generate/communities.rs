@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use sprs::CsMatI;
 
 use super::distinct::stream;
@@ -101,7 +100,7 @@ pub fn communities<T: Scalar>(
     }
     let mut indices = vec![0; nonzeros as usize];
     let tasks = tasks(&row_pointer, &mut indices);
-    tasks.into_par_iter().for_each(|(rows, mut indices)| {
+    parallel::each_task(tasks, |(rows, mut indices)| {
         let mut drawn = Vec::new();
         for &vertex in &vertices[rows] {
             let vertex = vertex as usize;
@@ -170,7 +169,7 @@ fn counts(
     seed: u64,
     capacity: impl Fn(usize) -> u32 + Sync,
 ) -> Result<Vec<u32>, GenerateError> {
-    let mut counts: Vec<AtomicU32> = (0..rows).map(|_| AtomicU32::new(0)).collect();
+    let counts: Vec<AtomicU32> = (0..rows).map(|_| AtomicU32::new(0)).collect();
     let (mut missing, mut draws, mut streams) = (wanted, 0u64, first_stream);
     while missing > 0 {
         if draws > u64::from(wanted) * DRAWS_PER_NONZERO {
@@ -182,7 +181,7 @@ fn counts(
         }
         let attempts = missing as usize;
         let chunks = attempts.div_ceil(DRAWS);
-        (0..chunks).into_par_iter().for_each(|chunk| {
+        parallel::each(chunks, |chunk| {
             let mut random = stream(seed, streams + chunk as u64);
             for _ in chunk * DRAWS..attempts.min((chunk + 1) * DRAWS) {
                 let row = random.random_range(0..rows) as usize;
@@ -193,16 +192,14 @@ fn counts(
         streams += chunks as u64;
         draws += attempts as u64;
         // A row returns its excess, which does not depend on the order of the draws.
-        missing = counts
-            .par_iter_mut()
-            .enumerate()
-            .map(|(row, count)| {
-                let count = count.get_mut();
-                let excess = count.saturating_sub(capacity(row));
-                *count -= excess;
-                excess
-            })
-            .sum();
+        let return_excess = |row: usize| {
+            let count = counts[row].load(Ordering::Relaxed);
+            let excess = count.saturating_sub(capacity(row));
+            counts[row].store(count - excess, Ordering::Relaxed);
+            excess
+        };
+        let add = |one: u32, other: u32| one + other;
+        missing = parallel::reduce(counts.len(), || 0, return_excess, add);
     }
     Ok(counts.into_iter().map(AtomicU32::into_inner).collect())
 }

@@ -2,7 +2,7 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
+use rayon::slice::ParallelSliceMut;
 
 use super::GenerateError;
 
@@ -43,7 +43,7 @@ pub(super) fn draw_distinct(
         let missing = wanted_keys - first.len() - later.len();
         if missing == 0 {
             first.append(&mut later);
-            first.par_sort_unstable();
+            parallel::sort_u64(&mut first);
             return Ok(first);
         }
         if draws > most_draws {
@@ -54,26 +54,23 @@ pub(super) fn draw_distinct(
             });
         }
         let chunks = attempts.div_ceil(DRAWS);
-        let mut drawn: Vec<(u64, usize)> = (0..chunks)
-            .into_par_iter()
-            .flat_map_iter(|chunk| {
-                let mut random = stream(seed, streams + chunk as u64);
-                let draw = &draw;
-                (chunk * DRAWS..attempts.min((chunk + 1) * DRAWS))
-                    .filter_map(move |attempt| Some((draw(&mut random)?, attempt)))
-            })
-            .collect();
+        let mut drawn: Vec<(u64, usize)> = parallel::collect(chunks, |chunk, drawn| {
+            let mut random = stream(seed, streams + chunk as u64);
+            let attempts = chunk * DRAWS..attempts.min((chunk + 1) * DRAWS);
+            drawn.extend(attempts.filter_map(|attempt| Some((draw(&mut random)?, attempt))));
+        });
         draws += attempts as u64;
         streams += chunks as u64;
-        drawn.par_sort_unstable();
+        sort_draws(&mut drawn);
         drawn.dedup_by_key(|&mut (key, _)| key);
         // Looking up sorted keys is several times as fast as looking up keys in the order of the draws.
         let is_new =
             |key: &u64| first.binary_search(key).is_err() && later.binary_search(key).is_err();
-        drawn = drawn
-            .into_par_iter()
-            .filter(|(key, _)| is_new(key))
-            .collect();
+        drawn = parallel::collect(drawn.len(), |place, new| {
+            if is_new(&drawn[place].0) {
+                new.push(drawn[place]);
+            }
+        });
         if drawn.len() > missing {
             // The keys that were drawn first stay, as if drawing had stopped at the last missing key. To drop the
             // greatest keys instead would leave the last rows empty.
@@ -86,12 +83,17 @@ pub(super) fn draw_distinct(
             &mut later
         };
         round.extend(drawn.iter().map(|&(key, _)| key));
-        round.par_sort_unstable();
+        parallel::sort_u64(round);
         // Later rounds find fewer keys for each draw, so the next one makes an eighth more draws.
         let missing = missing - drawn.len();
         let enough = missing.saturating_mul(attempts) / drawn.len().max(1);
         attempts = (enough + enough / 8 + 1).min(wanted_keys.max(ROUND_DRAWS));
     }
+}
+
+/// Sorts keys with the numbers of their draws. It is not generic, so that rayon's part of it is compiled once.
+fn sort_draws(drawn: &mut [(u64, usize)]) {
+    drawn.par_sort_unstable();
 }
 
 /// The independent random stream `number` of a seed.

@@ -13,7 +13,6 @@ pub use error::GenerateError;
 pub use values::dense;
 
 use rand::RngExt;
-use rayon::prelude::*;
 use sprs::CsMatI;
 
 use crate::scalar::Scalar;
@@ -119,11 +118,13 @@ pub fn banded<T: Scalar>(
         let band = band(row);
         band.end.saturating_sub(band.start)
     };
-    check_size(rows, columns, (0..rows).into_par_iter().map(length).sum())?;
-    let keys: Vec<u64> = (0..rows)
-        .into_par_iter()
-        .flat_map_iter(|row| band(row).map(move |column| key(row, column as u32)))
-        .collect();
+    let add = |one: u64, other: u64| one + other;
+    let nonzeros = parallel::reduce(rows as usize, || 0, |row| length(row as u32), add);
+    check_size(rows, columns, nonzeros)?;
+    let keys = parallel::collect(rows as usize, |row, keys| {
+        let row = row as u32;
+        keys.extend(band(row).map(|column| key(row, column as u32)));
+    });
     Ok(matrix(rows, columns, &keys, seed))
 }
 
@@ -165,12 +166,11 @@ fn all_but(rows: u32, columns: u32, absent: &[u64]) -> Vec<u64> {
 
 /// The matrix with nonzeros at these keys, sorted and distinct.
 fn matrix<T: Scalar>(rows: u32, columns: u32, keys: &[u64], seed: u64) -> CsMatI<T, u32, u32> {
-    let indices: Vec<u32> = keys.par_iter().map(|&key| split(key).1).collect();
-    let row_pointer: Vec<u32> = (0..=rows)
-        .into_par_iter()
-        // The cast is exact: there are at most u32::MAX keys.
-        .map(|row| keys.partition_point(|&key| split(key).0 < row) as u32)
-        .collect();
+    let indices = parallel::map(keys.len(), |place| split(keys[place]).1);
+    let row_pointer = parallel::map(rows as usize + 1, |row| {
+        // The casts are exact: there are at most u32::MAX keys.
+        keys.partition_point(|&key| split(key).0 < row as u32) as u32
+    });
     let data = sparse_values(keys.len(), seed);
     CsMatI::new(
         (rows as usize, columns as usize),

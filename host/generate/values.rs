@@ -2,7 +2,6 @@
 
 use ndarray::Array2;
 use rand::RngExt;
-use rayon::prelude::*;
 
 use super::GenerateError;
 use super::distinct::stream;
@@ -49,15 +48,12 @@ pub(super) fn sparse_values<T: Scalar>(length: usize, seed: u64) -> Vec<T> {
 }
 
 fn fill<T: Scalar>(values: &mut [T], seed: u64, first_stream: u64) {
-    values
-        .par_chunks_mut(CHUNK)
-        .enumerate()
-        .for_each(|(chunk, values)| {
-            let mut random = stream(seed, first_stream + chunk as u64);
-            for value in values {
-                // With as many bits as the significand has, the difference is exact and never rounds up to 1.
-                let bits = random.random::<u64>() >> (64 - T::SIGNIFICAND_BITS);
-                *value = T::from_f64(bits as f64 * 2.0 * T::UNIT_ROUNDOFF - 1.0);
-            }
-        });
+    parallel::each_row_mut(values, CHUNK, |chunk, values| {
+        let mut random = stream(seed, first_stream + chunk as u64);
+        for value in values {
+            // With as many bits as the significand has, the difference is exact and never rounds up to 1.
+            let bits = random.random::<u64>() >> (64 - T::SIGNIFICAND_BITS);
+            *value = T::from_f64(bits as f64 * 2.0 * T::UNIT_ROUNDOFF - 1.0);
+        }
+    });
 }

@@ -3,6 +3,7 @@
 #[cfg(feature = "emulator")]
 use crate::device::EmulatorOptions;
 use crate::device::{CudaUnavailable, Device, DeviceError, Selector};
+use rayon::ThreadPool;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Devices {
     devices: Vec<Device>,
     /// A thread for each; `None` for one device.
-    threads: Option<Arc<rayon::ThreadPool>>,
+    threads: Option<Arc<ThreadPool>>,
     /// GPUs that are there and do not serve, by their ordinals, and why.
     unavailable: Arc<[(u32, CudaUnavailable)]>,
 }
@@ -140,12 +141,20 @@ impl Devices {
         &self,
         work: impl Fn(usize) -> Result<R, E> + Sync,
     ) -> Result<Vec<R>, E> {
-        match &self.threads {
-            None => Ok(vec![work(0)?]),
-            Some(threads) => (threads.broadcast(|context| work(context.index())))
-                .into_iter()
-                .collect(),
-        }
+        let Some(threads) = &self.threads else {
+            return Ok(vec![work(0)?]);
+        };
+        let mut results: Vec<Mutex<Option<Result<R, E>>>> = Vec::new();
+        results.resize_with(self.devices.len(), Mutex::default);
+        on_each_thread(threads, &|number| {
+            let result = work(number);
+            let place = results[number].lock();
+            *place.unwrap_or_else(PoisonError::into_inner) = Some(result);
+        });
+        let results = results.into_iter();
+        let results =
+            results.map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
+        results.flatten().collect()
     }
 
     /// As [`each`](Self::each), and gives each device one of `items`.
@@ -180,6 +189,12 @@ impl fmt::Display for Devices {
         }
         Ok(())
     }
+}
+
+/// Calls `work` with the number of each thread, on that thread. It is not generic, so that rayon's part of it is
+/// compiled once.
+fn on_each_thread(threads: &ThreadPool, work: &(dyn Fn(usize) + Sync)) {
+    threads.broadcast(|context| work(context.index()));
 }
 
 /// Opens the devices with these ordinals: those that serve, and why the others do not.

@@ -8,7 +8,6 @@ use crate::device::Device;
 use crate::scalar::Scalar;
 use crate::setters::setters;
 use crate::spmm::{RowOrder, SpmmError};
-use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
 use std::num::NonZeroUsize;
 
@@ -192,11 +191,14 @@ impl<T: Scalar + Default> Division<T> {
             true => partition.owners(),
             false => Owners::equal(a.cols(), parts),
         };
-        let halo = |(number, part): (usize, &Part)| match operand {
-            OperandRows::Needed => Halo::new(number, &owners, &a.indices()[part.nonzeros.clone()]),
+        let halo = |number: usize| match operand {
+            OperandRows::Needed => {
+                let nonzeros = partition.parts()[number].nonzeros.clone();
+                Halo::new(number, &owners, &a.indices()[nonzeros])
+            }
             OperandRows::Replicated => Halo::replicated(number, &owners),
         };
-        let halos = partition.parts().par_iter().enumerate().map(halo).collect();
+        let halos = parallel::map(partition.parts().len(), halo);
         let layout = Layout {
             is_square: a.rows() == a.cols(),
             halos,
@@ -209,13 +211,14 @@ impl<T: Scalar + Default> Division<T> {
 
     /// The nonzeros that select rows of other parts.
     fn halo_nonzeros(&self) -> u64 {
-        let of_part = |(part, halo): (&Part, &Halo)| {
-            let (own, columns) = (halo.own(), &self.a.indices()[part.nonzeros.clone()]);
+        let parts = self.layout.partition.parts();
+        let of_part = |number: usize| {
+            let own = self.layout.halos[number].own();
+            let columns = &self.a.indices()[parts[number].nonzeros.clone()];
             let elsewhere = |column: &&u32| !own.contains(&(**column as usize));
             columns.iter().filter(elsewhere).count() as u64
         };
-        let parts = self.layout.partition.parts().par_iter();
-        parts.zip(&self.layout.halos).map(of_part).sum()
+        parallel::map(parts.len(), of_part).into_iter().sum()
     }
 
     /// Which part has what.
@@ -262,8 +265,7 @@ impl<T: Scalar + Default> Division<T> {
         for (local, global) in (0..).zip(halo.global()) {
             numbers[global as usize] = local;
         }
-        let columns = columns.par_iter().map(|&column| numbers[column as usize]);
-        let columns = columns.collect();
+        let columns = parallel::map(columns.len(), |place| numbers[columns[place] as usize]);
         let shape = (row_ptr.len() - 1, halo.local_len());
         CsMatI::new(shape, row_ptr, columns, values.to_vec())
     }

@@ -5,7 +5,6 @@ use crate::device::Device;
 use crate::operand::OperandError;
 use crate::scalar::Scalar;
 use crate::spmm::{RowOrder, SpmmError, rows_in_order};
-use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
 
 /// Rows that one thread copies at a time.
@@ -123,7 +122,7 @@ impl Order {
         }
         let (mut columns, mut values) = (vec![0; a.nnz()], vec![T::ONE; a.nnz()]);
         let tasks = tasks(original, &row_ptr, &mut columns, &mut values);
-        tasks.into_par_iter().for_each(|task| {
+        parallel::each_task(tasks, |task| {
             let mut places = task.columns.iter_mut().zip(task.values);
             let mut row: Vec<(u32, T)> = Vec::new();
             for &old in task.rows {

@@ -6,7 +6,6 @@ use crate::device::{Device, DeviceBuffer, DeviceError};
 use crate::operand::{OperandError, buffer_len, check_device, elements, extent};
 use cuda_std::element::Element;
 use ndarray::Array2;
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -179,9 +178,8 @@ impl<E: Element + Default> PartedDense<E> {
             let mut part = vec![E::default(); rows.len() * features];
             let start = self.own_start(number);
             self.part(number).copy_part_to_slice(start, &mut part)?;
-            let targets = rest.par_chunks_mut(features.max(1));
-            targets.zip(&places).for_each(|(target, &place)| {
-                let place = place as usize;
+            parallel::each_row_mut(rest, features.max(1), |row, target| {
+                let place = places[row] as usize;
                 if rows.contains(&place) {
                     target.copy_from_slice(&part[(place - rows.start) * features..][..features]);
                 }

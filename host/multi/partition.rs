@@ -11,7 +11,6 @@
 //! A row that is cut between parts is owned by the part that has its first nonzero. That part adds the others' sums.
 
 use crate::operand::OperandError;
-use rayon::prelude::*;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
@@ -104,7 +103,7 @@ impl Partition {
     pub fn by_work(row_ptr: &[u32], work: Work<'_>, parts: NonZeroUsize, cuts: RowCuts) -> Self {
         let rows = row_ptr.len() - 1;
         let of_row = |row: usize| work.of_row(row_ptr[row] as usize..row_ptr[row + 1] as usize);
-        let mut before: Vec<u64> = (0..rows).into_par_iter().map(of_row).collect();
+        let mut before: Vec<u64> = parallel::map(rows, of_row);
         before.push(0);
         let mut total = 0;
         for work in &mut before {

@@ -12,7 +12,6 @@ use crate::setters::setters;
 use crate::spmm::{SpmmElement, SpmmError, SpmmOptions};
 use cuda_std::element::Element;
 use ndarray::{Array2, ArrayView2, ArrayViewMut1};
-use rayon::prelude::*;
 use sprs::CsMatViewI;
 use std::borrow::Cow;
 use std::fmt;
@@ -269,11 +268,9 @@ impl<E: SpmmElement> Spmm<E> {
         self.check_x(&x)?;
         let rows = self.layout.halos().iter().map(|halo| {
             let rows: Vec<u32> = halo.global().collect();
-            let rows = rows.par_iter();
-            collected(
-                &x,
-                rows.map(|&row| self.layout.original_x_row(row as usize)),
-            )
+            collected(&x, rows.len(), |row| {
+                self.layout.original_x_row(rows[row] as usize)
+            })
         });
         let rows: Vec<Vec<E>> = rows.collect();
         self.devices.each_with(rows, |number, rows| {
@@ -307,19 +304,19 @@ pub(super) fn rows_of<'x, E: Element + Default>(
     {
         return elements[rows.start * x.ncols()..rows.end * x.ncols()].into();
     }
-    let rows = rows.into_par_iter();
-    collected(x, rows.map(|row| layout.original_x_row(row))).into()
+    let original = |row| layout.original_x_row(rows.start + row);
+    collected(x, rows.len(), original).into()
 }
 
-/// These rows of X, one after the other.
+/// So many rows of X, one after the other: those with the numbers that `row_of` returns.
 fn collected<E: Element + Default>(
     x: &ArrayView2<'_, E>,
-    rows: impl IndexedParallelIterator<Item = usize>,
+    count: usize,
+    row_of: impl Fn(usize) -> usize + Sync,
 ) -> Vec<E> {
-    let mut elements = vec![E::default(); rows.len() * x.ncols()];
-    let targets = elements.par_chunks_mut(x.ncols().max(1));
-    targets.zip(rows).for_each(|(target, row)| {
-        ArrayViewMut1::from(target).assign(&x.row(row));
+    let mut elements = vec![E::default(); count * x.ncols()];
+    parallel::each_row_mut(&mut elements, x.ncols().max(1), |row, target| {
+        ArrayViewMut1::from(target).assign(&x.row(row_of(row)));
     });
     elements
 }

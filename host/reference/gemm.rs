@@ -5,7 +5,6 @@ use super::verification::{Terms, judge_entries};
 use crate::scalar::Scalar;
 use crate::setters::setters;
 use ndarray::{Array2, ArrayView1, ArrayView2};
-use rayon::prelude::*;
 
 /// The epilogue of a product of dense matrices: bias, then ReLU.
 #[derive(Clone, Copy, Debug)]
@@ -106,11 +105,8 @@ pub fn gemm<T: Scalar>(
     check_operands(&x, &w, &epilogue);
     let w = w.mapv(T::to_f64);
     let mut product = Array2::zeros((x.nrows(), w.ncols()));
-    let rows = product
-        .as_slice_mut()
-        .expect("a new array is contiguous")
-        .par_chunks_mut(w.ncols().max(1));
-    rows.enumerate().for_each(|(row, sums)| {
+    let sums = product.as_slice_mut().expect("a new array is contiguous");
+    parallel::each_row_mut(sums, w.ncols().max(1), |row, sums| {
         accumulate(&x, &w, row, sums, |term| term);
         for (column, sum) in sums.iter_mut().enumerate() {
             *sum = epilogue.apply(*sum, column);
@@ -160,13 +156,10 @@ pub fn verify_gemm<T: Scalar>(
     );
     let terms = arithmetic.terms(x.ncols());
     let w = w.mapv(T::to_f64);
-    (0..x.nrows())
-        .into_par_iter()
-        .map(|row| {
-            let (wanted, magnitudes) = wanted_row(&x, &w, &epilogue, row);
-            judge_row(row, y.row(row), &wanted, &magnitudes, terms)
-        })
-        .reduce(|| Verification::EMPTY, Verification::merge)
+    Verification::of_all(x.nrows(), |row| {
+        let (wanted, magnitudes) = wanted_row(&x, &w, &epilogue, row);
+        judge_row(row, y.row(row), &wanted, &magnitudes, terms)
+    })
 }
 
 /// A reference product that is computed once, for the verification of several.
@@ -191,9 +184,8 @@ impl GemmReference {
     ) -> Self {
         check_operands(&x, &w, &epilogue);
         let w = w.mapv(T::to_f64);
-        let rows = (0..x.nrows()).into_par_iter();
         Self {
-            rows: rows.map(|row| wanted_row(&x, &w, &epilogue, row)).collect(),
+            rows: parallel::map(x.nrows(), |row| wanted_row(&x, &w, &epilogue, row)),
             depth: x.ncols(),
         }
     }
@@ -206,14 +198,11 @@ impl GemmReference {
     /// If Y has not as many columns as the reference, or has rows and the reference has none.
     pub fn verify<T: Scalar>(&self, arithmetic: Arithmetic, y: ArrayView2<'_, T>) -> Verification {
         let terms = arithmetic.terms(self.depth);
-        (0..y.nrows())
-            .into_par_iter()
-            .map(|row| {
-                let (wanted, magnitudes) = &self.rows[row % self.rows.len()];
-                assert_eq!(y.ncols(), wanted.len(), "the columns of Y");
-                judge_row(row, y.row(row), wanted, magnitudes, terms)
-            })
-            .reduce(|| Verification::EMPTY, Verification::merge)
+        Verification::of_all(y.nrows(), |row| {
+            let (wanted, magnitudes) = &self.rows[row % self.rows.len()];
+            assert_eq!(y.ncols(), wanted.len(), "the columns of Y");
+            judge_row(row, y.row(row), wanted, magnitudes, terms)
+        })
     }
 }
 

@@ -4,7 +4,6 @@ use super::Verification;
 use super::verification::compare;
 use crate::scalar::Scalar;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
-use rayon::prelude::*;
 
 /// LogSoftmax of each row of `x`, in f64.
 #[must_use]
@@ -81,10 +80,7 @@ pub fn verify_log_softmax<T: Scalar>(x: ArrayView2<'_, T>, y: ArrayView2<'_, T>)
         });
         judged.fold(Verification::EMPTY, Verification::merge)
     };
-    (0..x.nrows())
-        .into_par_iter()
-        .map(of_row)
-        .reduce(|| Verification::EMPTY, Verification::merge)
+    Verification::of_all(x.nrows(), of_row)
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Matrices without their empty columns.
 
-use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
 
 /// The matrix without its empty columns, and the column that each of the remaining ones was. `None` if it has no more
@@ -12,10 +11,12 @@ pub(super) fn without_empty_columns<T: Clone>(
         return None;
     }
     let mut columns = b.indices().to_vec();
-    columns.par_sort_unstable();
+    parallel::sort_u32(&mut columns);
     columns.dedup();
-    let number = |column: &u32| columns.partition_point(|other| other < column) as u32;
-    let numbers = b.indices().par_iter().map(number).collect();
+    let number = |column: u32| columns.partition_point(|&other| other < column) as u32;
+    let mut numbers = vec![0; b.nnz()];
+    let columns_of_b = b.indices();
+    parallel::fill(&mut numbers, |place| number(columns_of_b[place]));
     let row_ptr = b.proper_indptr().into_owned();
     let narrow = CsMatI::new(
         (b.rows(), columns.len()),

@@ -4,7 +4,6 @@ use super::check_operands;
 use crate::scalar::Scalar;
 use crate::setters::setters;
 use ndarray::{Array2, ArrayView2, s};
-use rayon::prelude::*;
 use sprs::{CsMatViewI, CsVecViewI};
 use std::ops::Range;
 use warprow_kernels::matrix::Reduction;
@@ -82,18 +81,12 @@ impl<E: Scalar> Operation<'_, E> {
         self.check(&a, &x);
         let width = x.ncols();
         let mut result = Array2::zeros((a.rows(), width));
-        result
-            .as_slice_mut()
-            .expect("a new array is contiguous")
-            .par_chunks_mut(width.max(1))
-            .enumerate()
-            .for_each_init(
-                || RowResult::new(width),
-                |computed, (row, numbers)| {
-                    self.compute_row(&a, &x, row, 0..width, computed);
-                    numbers.copy_from_slice(&computed.numbers);
-                },
-            );
+        let numbers = result.as_slice_mut().expect("a new array is contiguous");
+        parallel::each_row_mut(numbers, width.max(1), |row, numbers| {
+            let mut computed = RowResult::new(width);
+            self.compute_row(&a, &x, row, 0..width, &mut computed);
+            numbers.copy_from_slice(&computed.numbers);
+        });
         result
     }
 

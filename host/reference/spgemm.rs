@@ -6,7 +6,6 @@ use super::nonempty_columns::without_empty_columns;
 use super::operation::Operation;
 use super::verification::{Verification, judge};
 use crate::scalar::Scalar;
-use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI, CsVecViewI};
 use std::fmt;
 
@@ -28,29 +27,29 @@ pub fn spgemm<T: Scalar>(
         let indices = numbers.into_iter().map(|number| columns[number as usize]);
         return CsMatI::new((a.rows(), b.cols()), row_ptr, indices.collect(), data);
     }
-    let rows: Vec<(Vec<u32>, Vec<f64>)> = (0..a.rows())
-        .into_par_iter()
-        .map_init(
-            || Accumulator::new(b.cols()),
-            |accumulator, row| {
-                accumulator.add_row(&a, &b, row);
-                let columns = accumulator.sorted_columns();
-                let sums = columns.iter().map(|&c| accumulator.sums[c as usize].sum);
-                let sums = sums.collect();
-                accumulator.clear();
-                (columns, sums)
-            },
-        )
-        .collect();
+    // Each part has an accumulator of all columns, so there are few.
+    let size = parallel::size_of_few_parts(a.rows());
+    let parts = parallel::map_parts(a.rows(), size, |rows| {
+        let mut accumulator = Accumulator::new(b.cols());
+        let of_row = |row| {
+            accumulator.add_row(&a, &b, row);
+            let columns = accumulator.sorted_columns();
+            let sums = columns.iter().map(|&c| accumulator.sums[c as usize].sum);
+            let sums: Vec<f64> = sums.collect();
+            accumulator.clear();
+            (columns, sums)
+        };
+        rows.map(of_row).collect::<Vec<(Vec<u32>, Vec<f64>)>>()
+    });
     let mut row_ptr = vec![0_u32];
     let mut entries = 0_usize;
-    for (columns, _) in &rows {
+    for (columns, _) in parts.iter().flatten() {
         entries += columns.len();
         let end = u32::try_from(entries);
         row_ptr.push(end.expect("the product has fewer than 2^32 entries"));
     }
     let (mut indices, mut data) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
-    for (columns, sums) in rows {
+    for (columns, sums) in parts.into_iter().flatten() {
         indices.extend(columns);
         data.extend(sums);
     }
@@ -156,21 +155,19 @@ pub fn verify_spgemm<T: Scalar>(
         Some((narrow, columns)) => (narrow.view(), Some(&columns[..])),
         None => (b, None),
     };
-    // Each share of the rows has an accumulator of all columns, so there are few shares.
-    let share = a.rows().div_ceil(2 * rayon::current_num_threads()).max(1);
-    (0..a.rows())
-        .into_par_iter()
-        .with_min_len(share)
-        .map_init(
-            || Accumulator::new(b.cols()),
-            |accumulator, row| {
-                accumulator.add_row(&a, &b, row);
-                let found = accumulator.verify(row, columns, &c);
-                accumulator.clear();
-                found
-            },
-        )
-        .reduce(none, SpgemmVerification::merge)
+    // Each part has an accumulator of all columns, so there are few.
+    let size = parallel::size_of_few_parts(a.rows());
+    let parts = parallel::map_parts(a.rows(), size, |rows| {
+        let mut accumulator = Accumulator::new(b.cols());
+        let of_row = |row| {
+            accumulator.add_row(&a, &b, row);
+            let found = accumulator.verify(row, columns, &c);
+            accumulator.clear();
+            found
+        };
+        rows.map(of_row).fold(none(), SpgemmVerification::merge)
+    });
+    parts.into_iter().fold(none(), SpgemmVerification::merge)
 }
 
 fn check_operands<T>(a: &CsMatViewI<'_, T, u32, u32>, b: &CsMatViewI<'_, T, u32, u32>) {

@@ -4,7 +4,6 @@ use super::operation::{Operation, RowResult};
 use super::verification::{Verification, judge};
 use crate::scalar::Scalar;
 use ndarray::{Array2, ArrayView2};
-use rayon::prelude::*;
 use sprs::CsMatViewI;
 
 /// Columns of X that one parallel task computes.
@@ -85,27 +84,21 @@ impl<E: Scalar> Operation<'_, E> {
         );
         // Rows are divided too, so that several threads share a row of a million nonzeros.
         let parts = x.ncols().div_ceil(COLUMNS);
-        (0..a.rows() * parts)
-            .into_par_iter()
-            .map_init(
-                || RowResult::new(0),
-                |computed, part| {
-                    let (row, first) = (part / parts, part % parts * COLUMNS);
-                    let columns = first..x.ncols().min(first + COLUMNS);
-                    self.compute_row(&a, &x, row, columns.clone(), computed);
-                    columns
-                        .map(|col| {
-                            let got = found[(row, col)].to_f64();
-                            // The sum of magnitudes may overflow even if the sum does not.
-                            let magnitude = computed.magnitudes[col - first].min(f64::MAX);
-                            let bound = self.bound(computed.terms, magnitude);
-                            let wanted = computed.numbers[col - first];
-                            judge::<E>(row, col, got, wanted, magnitude, bound)
-                        })
-                        .fold(Verification::EMPTY, Verification::merge)
-                },
-            )
-            .reduce(|| Verification::EMPTY, Verification::merge)
+        Verification::of_all(a.rows() * parts, |part| {
+            let (row, first) = (part / parts, part % parts * COLUMNS);
+            let columns = first..x.ncols().min(first + COLUMNS);
+            let mut computed = RowResult::new(0);
+            self.compute_row(&a, &x, row, columns.clone(), &mut computed);
+            let judged = columns.map(|col| {
+                let got = found[(row, col)].to_f64();
+                // The sum of magnitudes may overflow even if the sum does not.
+                let magnitude = computed.magnitudes[col - first].min(f64::MAX);
+                let bound = self.bound(computed.terms, magnitude);
+                let wanted = computed.numbers[col - first];
+                judge::<E>(row, col, got, wanted, magnitude, bound)
+            });
+            judged.fold(Verification::EMPTY, Verification::merge)
+        })
     }
 }
 

@@ -64,6 +64,11 @@ impl Verification {
         worst: None,
     };
 
+    /// Those of the entries with these numbers, in parallel.
+    pub(super) fn of_all(count: usize, of: impl Fn(usize) -> Self + Sync) -> Self {
+        parallel::reduce(count, || Self::EMPTY, of, Self::merge)
+    }
+
     /// Unites the results of two sets of entries. Of two equally bad entries, the first by row and column is the worst.
     pub(super) fn merge(self, other: Self) -> Self {
         let worst = match (self.worst, other.worst) {

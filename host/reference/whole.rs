@@ -5,7 +5,6 @@ use super::check_stored_by_rows;
 use super::verification::{Verification, compare};
 use crate::scalar::Scalar;
 use ndarray::{Array2, ArrayView2};
-use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
 
 /// f32 holds every whole number of at most this magnitude.
@@ -49,15 +48,12 @@ impl<T: Scalar> WholeProduct<T> {
         let smallest = MAGNITUDES[MAGNITUDES.len() - 1];
         let [of_a, of_row, of_column] = MAGNITUDES.into_iter().find(fits).unwrap_or(smallest);
         let factors = |count: usize, most, stream| -> Vec<i32> {
-            let numbers = (0..count).into_par_iter();
-            numbers
-                .map(|i| signed(random(seed, stream, i as u64), most))
-                .collect()
+            parallel::map(count, |i| signed(random(seed, stream, i as u64), most))
         };
         let rows_of_x = factors(structure.cols(), of_row, 0);
         let columns = structure.indices();
         let mut values = vec![T::ONE; structure.nnz()];
-        let row_of_values = |(row, (first, values)): (usize, (usize, &mut [T]))| {
+        let row_of_values = |row: usize, first: usize, values: &mut [T]| {
             let terms = &columns[first..first + values.len()];
             let of_this_row = random(seed, 1, row as u64);
             // The sum rises to this number, and then stays within a term of it.
@@ -78,9 +74,11 @@ impl<T: Scalar> WholeProduct<T> {
             }
             sign * sum
         };
-        let rows: Vec<_> = rows_mut(&structure, &mut values).collect();
-        let sums = rows.into_par_iter().enumerate().map(row_of_values);
-        let sums = sums.collect();
+        let mut sums = vec![0; structure.rows()];
+        let rows = rows_mut(&structure, &mut values).zip(&mut sums).enumerate();
+        parallel::each_task(rows.collect(), |(row, ((first, values), sum))| {
+            *sum = row_of_values(row, first, values);
+        });
         let indptr = structure.indptr();
         let mut row_ptr = vec![0];
         row_ptr.extend((0..structure.rows()).scan(0, |end, row| {
@@ -112,9 +110,9 @@ impl<T: Scalar> WholeProduct<T> {
         let shape = (self.rows_of_x.len(), self.columns_of_x.len());
         let mut x = Array2::from_elem(shape, T::ONE);
         let elements = x.as_slice_mut().expect("a new array is contiguous");
-        let rows = elements.par_chunks_mut(shape.1.max(1));
-        rows.zip(&self.rows_of_x).for_each(|(row, &factor)| {
-            for (element, &of_column) in row.iter_mut().zip(&self.columns_of_x) {
+        parallel::each_row_mut(elements, shape.1.max(1), |row, elements| {
+            let factor = self.rows_of_x[row];
+            for (element, &of_column) in elements.iter_mut().zip(&self.columns_of_x) {
                 *element = T::from_f64(f64::from(factor * of_column));
             }
         });
@@ -147,7 +145,8 @@ impl<T: Scalar> WholeProduct<T> {
             "wanted are all columns of the product"
         );
         let sums = &self.sums[first..first + y.nrows()];
-        let judge_row = |(row, &sum): (usize, &i32)| {
+        let judge_row = |row: usize| {
+            let sum = sums[row];
             let entries = self
                 .columns_of_x
                 .iter()
@@ -160,8 +159,7 @@ impl<T: Scalar> WholeProduct<T> {
                 });
             entries.fold(Verification::EMPTY, Verification::merge)
         };
-        (sums.par_iter().enumerate().map(judge_row))
-            .reduce(|| Verification::EMPTY, Verification::merge)
+        Verification::of_all(sums.len(), judge_row)
     }
 }
 
@@ -203,7 +201,7 @@ pub fn whole_matrix<V, T: Scalar>(
         row_ptr.push(indices.len() as u32);
     }
     let value = |i| T::from_f64(f64::from(signed(random(seed, 0, i as u64), 3)));
-    let values = (0..indices.len()).into_par_iter().map(value).collect();
+    let values = parallel::map(indices.len(), value);
     CsMatI::new(structure.shape(), row_ptr, indices, values)
 }
 

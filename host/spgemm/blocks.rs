@@ -6,7 +6,6 @@ use super::products::operands::check_shapes;
 use crate::csr::{CsrMatrix, DeviceCsr, check};
 use crate::device::{Device, DeviceError};
 use crate::operand::OperandError;
-use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
 use std::ops::Range;
 
@@ -157,7 +156,7 @@ fn row_blocks<T: SpgemmElement>(
     let (mut start, mut entries, mut bytes) = (0, 0_u64, 0_u64);
     for first in (0..a.rows()).step_by(ROWS_AT_ONCE) {
         let rows = first..a.rows().min(first + ROWS_AT_ONCE);
-        let bounds: Vec<(u64, u64)> = rows.clone().into_par_iter().map(bounds_of_row).collect();
+        let bounds = parallel::map(rows.len(), |row| bounds_of_row(first + row));
         for (row, (row_entries, row_bytes)) in rows.zip(bounds) {
             if row_bytes > left {
                 let wanted = b_bytes.saturating_add(row_bytes);

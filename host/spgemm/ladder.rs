@@ -8,7 +8,6 @@ use crate::csr::{CsrMatrix, DeviceCsr, DevicePattern};
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::OperandError;
 use crate::primitives::scan;
-use rayon::prelude::*;
 use sprs::CsMatI;
 pub use warprow_kernels::spgemm::ladder::SpgemmKernel;
 use warprow_kernels::spgemm::ladder::fitted_table;
@@ -48,19 +47,13 @@ impl UnsortedCsr {
     pub fn download_sorted(&self) -> Result<CsrMatrix<f32>, OperandError> {
         let row_ptr = self.row_ptr.download()?;
         let (columns, values) = (self.col_idx.download()?, self.values.download()?);
-        let sorted: Vec<(u32, f32)> = (row_ptr.par_windows(2))
-            .flat_map_iter(|ends| {
-                let row = ends[0] as usize..ends[1] as usize;
-                let (columns, values) = (&columns[row.clone()], &values[row]);
-                let mut entries: Vec<_> = columns
-                    .iter()
-                    .copied()
-                    .zip(values.iter().copied())
-                    .collect();
-                entries.sort_unstable_by_key(|&(column, _)| column);
-                entries
-            })
-            .collect();
+        let sorted: Vec<(u32, f32)> = parallel::collect(self.shape.0, |row, sorted| {
+            let row = row_ptr[row] as usize..row_ptr[row + 1] as usize;
+            let (columns, values) = (&columns[row.clone()], &values[row]);
+            let first = sorted.len();
+            sorted.extend(columns.iter().copied().zip(values.iter().copied()));
+            sorted[first..].sort_unstable_by_key(|&(column, _)| column);
+        });
         let (columns, values) = sorted.into_iter().unzip();
         Ok(CsMatI::new(self.shape, row_ptr, columns, values))
     }

@@ -6,7 +6,6 @@
 
 use crate::csr::DevicePattern;
 use crate::operand::OperandError;
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// B may have this many columns without being narrowed: some ten windows of a bitmap.
@@ -35,10 +34,13 @@ impl NarrowedColumns {
     pub fn of(b: &DevicePattern) -> Result<Self, OperandError> {
         let column_of_each = b.col_idx.download()?;
         let mut columns = column_of_each.clone();
-        columns.par_sort_unstable();
+        parallel::sort_u32(&mut columns);
         columns.dedup();
-        let number = |column: &u32| columns.partition_point(|other| other < column) as u32;
-        let numbers: Vec<u32> = column_of_each.par_iter().map(number).collect();
+        let number = |place: usize| {
+            let column = column_of_each[place];
+            columns.partition_point(|&other| other < column) as u32
+        };
+        let numbers: Vec<u32> = parallel::map(column_of_each.len(), number);
         let pattern = DevicePattern {
             device: b.device.clone(),
             rows: b.rows,
@@ -58,8 +60,8 @@ impl NarrowedColumns {
     /// The pattern of C, of which `c` has numbers in place of the columns.
     pub fn widen(&self, c: &DevicePattern) -> Result<Arc<DevicePattern>, OperandError> {
         let numbers = c.col_idx.download()?;
-        let column = |&number: &u32| self.columns[number as usize];
-        let columns: Vec<u32> = numbers.par_iter().map(column).collect();
+        let column = |place: usize| self.columns[numbers[place] as usize];
+        let columns: Vec<u32> = parallel::map(numbers.len(), column);
         Ok(Arc::new(DevicePattern {
             device: c.device.clone(),
             rows: c.rows,
