@@ -1,7 +1,6 @@
 //! The verification of a network's result, all nodes against f64; and of one of small whole numbers, exactly.
 
 use ndarray::{Array1, Array2, ArrayView1};
-use rayon::prelude::*;
 use warprow::reference::{verify_log_softmax, whole_graph, whole_selection};
 use warprow::{CsrMatrix, Device, Error, Gcn, GcnLayer, GcnOptions};
 
@@ -44,35 +43,31 @@ impl Reference {
     pub fn of(graph: &CsrMatrix<f32>, x: &Array2<f32>, layers: &[GcnLayer<f32>; 2]) -> Self {
         let adjacency = Adjacency::of(graph);
         let of_inputs = Layer::of(&layers[0]);
-        let nodes = (0..graph.rows()).into_par_iter();
-        let inputs = nodes.clone().map(|node| {
+        let inputs: Vec<Sums> = parallel::map(graph.rows(), |node| {
             let row = x.row(node).mapv(f64::from);
             of_inputs.multiply(&row, &row.mapv(f64::abs))
         });
-        let inputs: Vec<Sums> = inputs.collect();
         let of_hidden = Layer::of(&layers[1]);
-        let hidden = nodes.clone().map(|node| {
+        let hidden: Vec<Sums> = parallel::map(graph.rows(), |node| {
             let sums = of_inputs.aggregate(&adjacency, node, &inputs);
             // A NaN stays.
             let activated = sums.values.mapv(|h| if h < 0.0 { 0.0 } else { h });
             of_hidden.multiply(&activated, &sums.magnitudes)
         });
-        let hidden: Vec<Sums> = hidden.collect();
-        let results = nodes.map(|node| {
+        let nodes = parallel::map(graph.rows(), |node| {
             let logits = of_hidden.aggregate(&adjacency, node, &hidden);
             NodeResult {
                 logits: logits.values,
                 magnitude: logits.magnitudes.fold(0.0, |most, &other| most.max(other)),
             }
         });
-        Self {
-            nodes: results.collect(),
-        }
+        Self { nodes }
     }
 
     /// Compares the result of all nodes, row by row.
     pub fn verify(&self, y: &[f32], classes: usize) -> Verification {
-        let error_of = |(node, found): (&NodeResult, &[f32])| {
+        let error_of = |number: usize| {
+            let (node, found) = (&self.nodes[number], &y[number * classes..][..classes]);
             let wanted = log_softmax(node.logits.view());
             let errors = found.iter().zip(wanted).map(|(&found, wanted)| {
                 let found = f64::from(found);
@@ -84,8 +79,8 @@ impl Reference {
             });
             errors.fold(0.0, f64::max)
         };
-        let nodes = self.nodes.par_iter().zip(y.par_chunks(classes));
-        let max_rel_err = nodes.map(error_of).reduce(|| 0.0, f64::max);
+        let nodes = self.nodes.len();
+        let max_rel_err = parallel::reduce(nodes, || 0.0, error_of, f64::max);
         Verification {
             ok: max_rel_err <= TOLERANCE,
             max_rel_err,
@@ -145,12 +140,9 @@ impl<'a> Adjacency<'a> {
                 .map(|(_, weight)| weight)
                 .sum::<f64>()
         };
-        let scale = (0..graph.rows())
-            .into_par_iter()
-            .map(|node| degree(node).sqrt().recip());
         Self {
             graph,
-            scale: scale.collect(),
+            scale: parallel::map(graph.rows(), |node| degree(node).sqrt().recip()),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use warprow::{CsrMatrix, Scalar};
 
 /// The matrix whose row `i` has the columns that `columns` adds to its list, each once.
@@ -11,24 +10,21 @@ pub fn by_rows<T: Scalar>(
     seed: u64,
     columns: impl Fn(u32, &mut ChaCha8Rng, &mut Vec<u32>) + Sync,
 ) -> CsrMatrix<T> {
-    let rows: Vec<Vec<u32>> = (0..shape.0)
-        .into_par_iter()
-        .map(|row| {
-            let mut random = ChaCha8Rng::seed_from_u64(seed ^ (u64::from(row) << 20));
-            let mut list = Vec::new();
-            columns(row, &mut random, &mut list);
-            list.sort_unstable();
-            list.dedup();
-            list
-        })
-        .collect();
+    let rows: Vec<Vec<u32>> = parallel::map(shape.0 as usize, |row| {
+        let mut random = ChaCha8Rng::seed_from_u64(seed ^ ((row as u64) << 20));
+        let mut list = Vec::new();
+        columns(row as u32, &mut random, &mut list);
+        list.sort_unstable();
+        list.dedup();
+        list
+    });
     let mut row_ptr = vec![0];
     for row in &rows {
         row_ptr.push(row_ptr[row_ptr.len() - 1] + row.len() as u32);
     }
     let values = |index: usize| T::from_f64(((index * 37) % 101) as f64 / 50.0 - 1.0);
     let col_idx = rows.concat();
-    let values = (0..col_idx.len()).into_par_iter().map(values).collect();
+    let values = parallel::map(col_idx.len(), values);
     CsrMatrix::new(
         (shape.0 as usize, shape.1 as usize),
         row_ptr,

@@ -6,7 +6,6 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use sprs::CsMatViewI;
 use warprow::Scalar;
 
@@ -55,7 +54,7 @@ impl RowSums {
         weights: Vec<f64>,
     ) -> Self {
         let row = |row| a.outer_view(row).expect("the row is one of the matrix");
-        let wanted = (0..a.rows()).into_par_iter().map(|i| {
+        let wanted = parallel::map(a.rows(), |i| {
             let mut sum = SumWithMagnitude::default();
             for (k, &value) in row(i).iter() {
                 let value = value.to_f64();
@@ -65,7 +64,7 @@ impl RowSums {
             sum
         });
         Self {
-            wanted: wanted.collect(),
+            wanted,
             nonzeros: (0..a.rows()).map(|i| row(i).nnz()).collect(),
             weights,
         }

@@ -5,7 +5,6 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use warprow::device::DeviceError;
 use warprow::multi::Layout;
 use warprow::{CsrMatrix, DeviceCsr};
@@ -48,11 +47,11 @@ impl WholeSums {
                 values.resize(entries, 0.0);
                 (c.pattern().col_idx()).copy_part_to_slice(start, &mut columns)?;
                 c.values().copy_part_to_slice(start, &mut values)?;
-                let rows = row_ptr[first..=end].par_windows(2).map(|ends| {
+                let sums: Vec<u64> = parallel::map(end - first, |row| {
+                    let ends = &row_ptr[first + row..][..2];
                     let row = ends[0] as usize - start..ends[1] as usize - start;
                     sum(&columns[row.clone()], &values[row], &self.weights)
                 });
-                let sums: Vec<u64> = rows.collect();
                 for (row, sum) in (part.rows.start + first..).zip(sums) {
                     let row = &mut found[layout.order().original_row(row)];
                     *row = row.wrapping_add(sum);
@@ -84,7 +83,7 @@ fn sums_of(matrix: &CsrMatrix<f32>, weights: &[u64]) -> Vec<u64> {
         let row = row.expect("the row is one of the matrix");
         sum(row.indices(), row.data(), weights)
     };
-    (0..matrix.rows()).into_par_iter().map(of_row).collect()
+    parallel::map(matrix.rows(), of_row)
 }
 
 /// The sum of a row's entries, each times its column's weight.

@@ -112,8 +112,8 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
         all.push(Candidate::set(in_step));
         // Only rows of X that 4 divides have a choice of lanes; more than half of these load elements.
         let lanes = [4, 8, 16, 32].into_iter();
-        let lanes =
-            lanes.filter(|lanes| features % 4 == 0 && features > ELEMENTS_OF_LANE * lanes / 2);
+        let lanes = lanes
+            .filter(|lanes| features.is_multiple_of(4) && features > ELEMENTS_OF_LANE * lanes / 2);
         all.extend(lanes.map(|lanes| Candidate::set(in_step.lanes(lanes))));
     }
     // A lane may load single elements, so one step more than loads of four need.

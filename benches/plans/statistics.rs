@@ -1,6 +1,5 @@
 //! Statistics of a matrix in an order of its rows, from which a cost model predicts times.
 
-use rayon::prelude::*;
 use serde::Serialize;
 use sprs::CsMatI;
 use warprow::spmm::SpmmError;
@@ -73,7 +72,7 @@ fn windows(a: &CsMatI<f32, u32, u32>, rows: usize, order: Option<&[u32]>) -> (us
     let count = (MAX_COUNTED / mean)
         .clamp(2, MAX_WINDOWS)
         .min(a.rows() / rows);
-    let sums = (0..count).into_par_iter().map(|window| {
+    let of_window = |window: usize| {
         let first = window * (a.rows() - rows) / count.max(1);
         let mut columns: Vec<u32> = (first..first + rows)
             .flat_map(|row| {
@@ -87,9 +86,9 @@ fn windows(a: &CsMatI<f32, u32, u32>, rows: usize, order: Option<&[u32]>) -> (us
         columns.sort_unstable();
         columns.dedup();
         (nonzeros, columns.len())
-    });
+    };
     let add = |one: (usize, usize), other: (usize, usize)| (one.0 + other.0, one.1 + other.1);
-    let (nonzeros, distinct) = sums.reduce(|| (0, 0), add);
+    let (nonzeros, distinct) = parallel::reduce(count, || (0, 0), of_window, add);
     (rows, nonzeros, distinct)
 }
 

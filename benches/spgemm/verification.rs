@@ -4,7 +4,6 @@
 use crate::harness::row_sums::{RowSums, SumWithMagnitude, weights};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::Serialize;
 use sprs::CsMatI;
 use std::collections::BTreeSet;
@@ -194,16 +193,15 @@ impl<'a, T: Scalar> Verifier<'a, T> {
                 let row = self.b.outer_view(k).expect("the row is one of the matrix");
                 SumWithMagnitude::of(row.iter().map(|(column, b)| b.to_f64() * weights[column]))
             };
-            let of_right: Vec<SumWithMagnitude> =
-                (0..self.b.rows()).into_par_iter().map(weighted).collect();
+            let of_right: Vec<SumWithMagnitude> = parallel::map(self.b.rows(), weighted);
             RowSums::new(self.a.view(), &of_right, weights)
         });
-        let is_wrong = |&row: &usize| {
+        let is_wrong = |row: usize| {
             let row_of_c = c.outer_view(row).expect("the row is one of the matrix");
             let entries = row_of_c.iter().map(|(column, &value)| (column, value));
             !sums.is_right(row, entries, None)
         };
-        (0..c.rows()).into_par_iter().find_first(is_wrong)
+        parallel::find_first(c.rows(), &is_wrong)
     }
 
     /// A and B with small whole numbers in the place of their values.
@@ -239,7 +237,7 @@ impl<'a, T: Scalar> Verifier<'a, T> {
                 });
                 terms.fold(0, u64::wrapping_add)
             };
-            (0..matrix.rows()).into_par_iter().map(sum).collect()
+            parallel::map(matrix.rows(), sum)
         };
         sums(c, &weights) == sums(a, &sums(b, &weights))
     }
@@ -252,15 +250,14 @@ fn sorted<T: Scalar>(
     columns: &[u32],
     values: &[T],
 ) -> CsrMatrix<T> {
-    let (columns, values): (Vec<u32>, Vec<T>) = (row_ptr.par_windows(2))
-        .flat_map_iter(|ends| {
-            let row = ends[0] as usize..ends[1] as usize;
-            let columns = columns[row.clone()].iter().copied();
-            let mut entries: Vec<_> = columns.zip(values[row].iter().copied()).collect();
-            entries.sort_unstable_by_key(|&(column, _)| column);
-            entries
-        })
-        .unzip();
+    let entries: Vec<(u32, T)> = parallel::collect(shape.0, |row, sorted| {
+        let row = row_ptr[row] as usize..row_ptr[row + 1] as usize;
+        let first = sorted.len();
+        let columns = columns[row.clone()].iter().copied();
+        sorted.extend(columns.zip(values[row].iter().copied()));
+        sorted[first..].sort_unstable_by_key(|&(column, _)| column);
+    });
+    let (columns, values) = entries.into_iter().unzip();
     CsMatI::new(shape, row_ptr, columns, values)
 }
 

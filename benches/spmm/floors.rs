@@ -9,7 +9,6 @@
 use crate::harness::floor::Floor;
 use crate::harness::measure::Effort;
 use crate::spmm::gather_limit;
-use rayon::prelude::*;
 use sprs::CsMatI;
 use std::sync::atomic::{AtomicBool, Ordering};
 use warprow::device::Device;
@@ -145,16 +144,16 @@ impl Floors {
 /// The columns that have a nonzero.
 pub fn used_columns<T: Sync>(a: &CsMatI<T, u32, u32>) -> usize {
     let used: Vec<AtomicBool> = (0..a.cols()).map(|_| AtomicBool::new(false)).collect();
-    a.indices().par_iter().for_each(|&column| {
-        let column = &used[column as usize];
+    let columns = a.indices();
+    parallel::each(columns.len(), |place| {
+        let column = &used[columns[place] as usize];
         // Many nonzeros have the same column: a cache line is written only once.
         if !column.load(Ordering::Relaxed) {
             column.store(true, Ordering::Relaxed);
         }
     });
-    used.into_par_iter()
-        .filter(|used| used.load(Ordering::Relaxed))
-        .count()
+    let used = used.into_iter().map(AtomicBool::into_inner);
+    used.filter(|&used| used).count()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use crate::harness::row_sums::{RowSums, SumWithMagnitude, weights};
 use ndarray::{Array2, ArrayView2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use sprs::{CsMatI, CsMatViewI};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -183,8 +182,7 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
                 let elements = x.row(k).into_iter().zip(&weights);
                 SumWithMagnitude::of(elements.map(|(x, weight)| x.to_f64() * weight))
             };
-            let of_right: Vec<SumWithMagnitude> =
-                (0..x.nrows()).into_par_iter().map(weighted).collect();
+            let of_right: Vec<SumWithMagnitude> = parallel::map(x.nrows(), weighted);
             RowSums::new(self.a.view(), &of_right, weights)
         });
         let rows_at_once = (FETCHED / features.max(1)).max(1);
@@ -193,11 +191,11 @@ impl<'a, T: Scalar + Element> VerifiedRows<'a, T> {
             let count = rows_at_once.min(self.a.rows() - first);
             fetched.resize(count * features, T::ONE);
             y.copy_part_to_slice(first * features, &mut fetched)?;
-            let is_wrong = |&row: &usize| {
+            let is_wrong = |row: usize| {
                 let entries = fetched[row * features..][..features].iter().copied();
                 !sums.is_right(first + row, entries.enumerate(), depth)
             };
-            if let Some(row) = (0..count).into_par_iter().find_first(is_wrong) {
+            if let Some(row) = parallel::find_first(count, &is_wrong) {
                 return Ok(Some(first + row));
             }
         }

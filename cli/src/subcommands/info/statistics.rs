@@ -1,6 +1,5 @@
 //! Numbers that tell what a matrix is like.
 
-use rayon::prelude::*;
 use warprow::CsrMatrix;
 
 /// Rows that locality is measured in.
@@ -207,24 +206,27 @@ impl Square {
     }
 
     fn entries(a: &CsrMatrix<f32>) -> u64 {
-        let rows = (0..a.rows() as u32).into_par_iter();
-        // Rows of a range share the marks of the columns that they have met.
-        let marks = || vec![u32::MAX; a.cols()];
-        let counted = rows.with_min_len(1024).map_init(marks, |marks, row| {
+        let of_row = |marks: &mut [u32], row: usize| {
             let mut entries = 0;
-            let nonzeros = a.outer_view(row as usize);
+            let nonzeros = a.outer_view(row);
             let factors = nonzeros.iter().flat_map(|nonzeros| nonzeros.indices());
             for &factor in factors {
                 let other = a.outer_view(factor as usize);
                 for &column in other.iter().flat_map(|other| other.indices()) {
                     let mark = &mut marks[column as usize];
-                    entries += u64::from(*mark != row);
-                    *mark = row;
+                    entries += u64::from(*mark != row as u32);
+                    *mark = row as u32;
                 }
             }
             entries
+        };
+        let size = parallel::size_of_few_parts(a.rows());
+        let counted = parallel::map_parts(a.rows(), size, |rows| {
+            // The columns that the rows of a part have met.
+            let mut marks = vec![u32::MAX; a.cols()];
+            rows.map(|row| of_row(&mut marks, row)).sum::<u64>()
         });
-        counted.sum()
+        counted.into_iter().sum()
     }
 }
 
