@@ -117,7 +117,7 @@ fn tasks_and_slices_of_every_size_give_exact_sums_however_rows_are_cut() {
                 if !has_sized_items(kernel) {
                     continue;
                 }
-                for size in [1, 2, 7, 63, 64, 65, 1024, 1 << 20, u32::MAX] {
+                for size in [1, 2, 7, 63, 64, 65, 1 << 20, u32::MAX] {
                     let options =
                         SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel).task_size(size));
                     let plan = Spmm::plan(&device, a.view(), options).unwrap();
