@@ -22,9 +22,10 @@ pub fn by_rows<T: Scalar>(
     for row in &rows {
         row_ptr.push(row_ptr[row_ptr.len() - 1] + row.len() as u32);
     }
-    let values = |index: usize| T::from_f64(((index * 37) % 101) as f64 / 50.0 - 1.0);
+    let value = |index: usize| T::from_f64(((index * 37) % 101) as f64 / 50.0 - 1.0);
     let col_idx = rows.concat();
-    let values = parallel::map(col_idx.len(), values);
+    let mut values = vec![T::ONE; col_idx.len()];
+    parallel::fill(&mut values, value);
     CsrMatrix::new(
         (shape.0 as usize, shape.1 as usize),
         row_ptr,

@@ -233,6 +233,23 @@ impl EmulatorBackend {
         config: &LaunchConfig,
         args: A,
     ) -> Result<(), DeviceError> {
+        let thread = kernel.thread();
+        let parameters = || args.named_buffers(kernel.parameters());
+        // SAFETY: the emulator calls it for the threads of the launch; the rest is the caller's contract.
+        self.run(kernel.name(), config, &parameters, &|| unsafe {
+            thread(args)
+        })
+    }
+
+    /// Runs a kernel's function for each thread of a launch. Only [`launch`](Self::launch) is compiled for each type of
+    /// arguments.
+    fn run(
+        &self,
+        kernel: &'static str,
+        config: &LaunchConfig,
+        parameters: &dyn Fn() -> Vec<Parameter>,
+        thread: &(dyn Fn() + Sync),
+    ) -> Result<(), DeviceError> {
         refuse_during_progress("a launch")?;
         // Registers do not count here, and static shared memory the emulator itself counts.
         let resources = KernelLimits {
@@ -241,28 +258,23 @@ impl EmulatorBackend {
         };
         limits::check(config, &self.properties, resources).map_err(|exceeded| {
             DeviceError::LaunchLimit {
-                kernel: kernel.name().to_owned(),
+                kernel: kernel.to_owned(),
                 device: self.properties.name.clone(),
                 exceeded,
             }
         })?;
         let extents = |Dim3 { x, y, z }| [x, y, z];
         let launch = Launch {
-            kernel: kernel.name(),
+            kernel,
             grid: extents(config.grid),
             block: extents(config.block),
             shared_bytes: config.shared_bytes,
         };
-        let parameters = || args.named_buffers(kernel.parameters());
         let mut counting = self.counting();
         let counters =
             (counting.options).map(|counters| self.counters_of_launch(counters, &parameters()));
         self.emulator.set_counters(counters);
-        let thread = kernel.thread();
-        let launched = self
-            .emulator
-            // SAFETY: the emulator calls it for the threads of the launch; the rest is the caller's contract.
-            .launch(launch, &|| unsafe { thread(args) });
+        let launched = self.emulator.launch(launch, thread);
         // What a function that reports progress has dropped.
         let mut dropped = mem::take(&mut *self.free_later()).into_iter();
         let freed = dropped.try_for_each(|address| self.emulator.free(address));
@@ -273,7 +285,7 @@ impl EmulatorBackend {
         for mut report in self.emulator.take_reports() {
             let hardware = counters.and_then(|counters| counters.hardware);
             report.occupancy =
-                hardware.and_then(|hardware| self.occupancy(&hardware, kernel.name(), config));
+                hardware.and_then(|hardware| self.occupancy(&hardware, kernel, config));
             report.name_parameters(&parameters());
             counting.reports.push(report);
         }

@@ -166,8 +166,10 @@ fn all_but(rows: u32, columns: u32, absent: &[u64]) -> Vec<u64> {
 
 /// The matrix with nonzeros at these keys, sorted and distinct.
 fn matrix<T: Scalar>(rows: u32, columns: u32, keys: &[u64], seed: u64) -> CsMatI<T, u32, u32> {
-    let indices = parallel::map(keys.len(), |place| split(keys[place]).1);
-    let row_pointer = parallel::map(rows as usize + 1, |row| {
+    let mut indices = vec![0; keys.len()];
+    parallel::fill(&mut indices, |place| split(keys[place]).1);
+    let mut row_pointer = vec![0; rows as usize + 1];
+    parallel::fill(&mut row_pointer, |row| {
         // The casts are exact: there are at most u32::MAX keys.
         keys.partition_point(|&key| split(key).0 < row as u32) as u32
     });

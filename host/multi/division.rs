@@ -265,9 +265,10 @@ impl<T: Scalar + Default> Division<T> {
         for (local, global) in (0..).zip(halo.global()) {
             numbers[global as usize] = local;
         }
-        let columns = parallel::map(columns.len(), |place| numbers[columns[place] as usize]);
+        let mut local_columns = vec![0; columns.len()];
+        parallel::fill(&mut local_columns, |place| numbers[columns[place] as usize]);
         let shape = (row_ptr.len() - 1, halo.local_len());
-        CsMatI::new(shape, row_ptr, columns, values.to_vec())
+        CsMatI::new(shape, row_ptr, local_columns, values.to_vec())
     }
 }
 

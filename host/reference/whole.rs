@@ -201,7 +201,8 @@ pub fn whole_matrix<V, T: Scalar>(
         row_ptr.push(indices.len() as u32);
     }
     let value = |i| T::from_f64(f64::from(signed(random(seed, 0, i as u64), 3)));
-    let values = parallel::map(indices.len(), value);
+    let mut values = vec![T::ONE; indices.len()];
+    parallel::fill(&mut values, value);
     CsMatI::new(structure.shape(), row_ptr, indices, values)
 }
 

@@ -40,7 +40,8 @@ impl NarrowedColumns {
             let column = column_of_each[place];
             columns.partition_point(|&other| other < column) as u32
         };
-        let numbers: Vec<u32> = parallel::map(column_of_each.len(), number);
+        let mut numbers = vec![0; column_of_each.len()];
+        parallel::fill(&mut numbers, number);
         let pattern = DevicePattern {
             device: b.device.clone(),
             rows: b.rows,
@@ -61,7 +62,8 @@ impl NarrowedColumns {
     pub fn widen(&self, c: &DevicePattern) -> Result<Arc<DevicePattern>, OperandError> {
         let numbers = c.col_idx.download()?;
         let column = |place: usize| self.columns[numbers[place] as usize];
-        let columns: Vec<u32> = parallel::map(numbers.len(), column);
+        let mut columns = vec![0; numbers.len()];
+        parallel::fill(&mut columns, column);
         Ok(Arc::new(DevicePattern {
             device: c.device.clone(),
             rows: c.rows,
