@@ -22,6 +22,19 @@ SELF_TESTS = [
     ("an empty crate", example({"host/lib.rs": ""}), None),
     ("below", example({"host/lib.rs": "", "host/csr.rs": "struct A;", "host/spmm.rs": "use crate::csr::A;"}), None),
     (
+        "a crate in the folder of the host, whose tests use what is above",
+        example(
+            {
+                "host/lib.rs": "pub struct A;",
+                "host/csr.rs": "use host_parallel::B;",
+                "host/parallel/src/lib.rs": "pub struct B;\n#[cfg(test)]\nmod tests;",
+                "host/parallel/src/tests.rs": "use super::*;",
+            },
+            [("host/parallel", ())],
+        ),
+        None,
+    ),
+    (
         "beside",
         example({"host/lib.rs": "", "host/gemm.rs": "struct A;", "host/spmm.rs": "use crate::gemm::A;"}),
         "host/spmm.rs:1: spmm imports from gemm, a family beside it",

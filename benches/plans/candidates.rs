@@ -110,7 +110,7 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
     for order in ORDERS {
         let in_step = SpmmTuning::new().kernel(SpmmKernel::InStep).order(order);
         all.push(Candidate::set(in_step));
-        // Only rows of X that 4 divides have a choice of lanes; more than half of these load elements.
+        // Lanes can be chosen only if 4 divides the features. With these, fewer than half of the lanes are idle.
         let lanes = [4, 8, 16, 32].into_iter();
         let lanes = lanes
             .filter(|lanes| features.is_multiple_of(4) && features > ELEMENTS_OF_LANE * lanes / 2);

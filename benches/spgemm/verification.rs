@@ -250,7 +250,7 @@ fn sorted<T: Scalar>(
     columns: &[u32],
     values: &[T],
 ) -> CsrMatrix<T> {
-    let entries: Vec<(u32, T)> = parallel::collect(shape.0, |row, sorted| {
+    let entries: Vec<(u32, T)> = parallel::flat_map(shape.0, |row, sorted| {
         let row = row_ptr[row] as usize..row_ptr[row + 1] as usize;
         let first = sorted.len();
         let columns = columns[row.clone()].iter().copied();

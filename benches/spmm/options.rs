@@ -70,7 +70,7 @@ pub struct Options {
     #[arg(long, value_name = "BOOL")]
     pub join_tasks: Option<bool>,
 
-    /// Lanes of a sub-warp: 8, 16 or 32 [default: the plan's choice]
+    /// Lanes of a sub-warp: 8, 16 or 32, with `in_step` also 4 [default: the plan's choice]
     #[arg(long, value_name = "N")]
     pub lanes: Option<u32>,
 

@@ -54,7 +54,7 @@ pub(super) fn draw_distinct(
             });
         }
         let chunks = attempts.div_ceil(DRAWS);
-        let mut drawn: Vec<(u64, usize)> = parallel::collect(chunks, |chunk, drawn| {
+        let mut drawn: Vec<(u64, usize)> = parallel::flat_map(chunks, |chunk, drawn| {
             let mut random = stream(seed, streams + chunk as u64);
             let attempts = chunk * DRAWS..attempts.min((chunk + 1) * DRAWS);
             drawn.extend(attempts.filter_map(|attempt| Some((draw(&mut random)?, attempt))));
@@ -66,7 +66,7 @@ pub(super) fn draw_distinct(
         // Looking up sorted keys is several times as fast as looking up keys in the order of the draws.
         let is_new =
             |key: &u64| first.binary_search(key).is_err() && later.binary_search(key).is_err();
-        drawn = parallel::collect(drawn.len(), |place, new| {
+        drawn = parallel::flat_map(drawn.len(), |place, new| {
             if is_new(&drawn[place].0) {
                 new.push(drawn[place]);
             }
@@ -91,7 +91,7 @@ pub(super) fn draw_distinct(
     }
 }
 
-/// Sorts keys with the numbers of their draws. It is not generic, so that rayon's part of it is compiled once.
+/// Sorts keys with the numbers of their draws. Not generic, so that rayon's code is compiled once.
 fn sort_draws(drawn: &mut [(u64, usize)]) {
     drawn.par_sort_unstable();
 }

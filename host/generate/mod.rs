@@ -121,7 +121,7 @@ pub fn banded<T: Scalar>(
     let add = |one: u64, other: u64| one + other;
     let nonzeros = parallel::reduce(rows as usize, || 0, |row| length(row as u32), add);
     check_size(rows, columns, nonzeros)?;
-    let keys = parallel::collect(rows as usize, |row, keys| {
+    let keys = parallel::flat_map(rows as usize, |row, keys| {
         let row = row as u32;
         keys.extend(band(row).map(|column| key(row, column as u32)));
     });

@@ -191,8 +191,8 @@ impl fmt::Display for Devices {
     }
 }
 
-/// Calls `work` with the number of each thread, on that thread. It is not generic, so that rayon's part of it is
-/// compiled once.
+/// Calls `work` with the number of each thread, on that thread. Not generic, so that rayon's code is compiled
+/// once.
 fn on_each_thread(threads: &ThreadPool, work: &(dyn Fn(usize) + Sync)) {
     threads.broadcast(|context| work(context.index()));
 }

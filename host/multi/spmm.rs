@@ -308,7 +308,7 @@ pub(super) fn rows_of<'x, E: Element + Default>(
     collected(x, rows.len(), original).into()
 }
 
-/// So many rows of X, one after the other: those with the numbers that `row_of` returns.
+/// A matrix of `count` rows of X: its row i is row `row_of(i)` of X.
 fn collected<E: Element + Default>(
     x: &ArrayView2<'_, E>,
     count: usize,

@@ -27,9 +27,9 @@ pub fn spgemm<T: Scalar>(
         let indices = numbers.into_iter().map(|number| columns[number as usize]);
         return CsMatI::new((a.rows(), b.cols()), row_ptr, indices.collect(), data);
     }
-    // Each part has an accumulator of all columns, so there are few.
-    let size = parallel::size_of_few_parts(a.rows());
-    let parts = parallel::map_parts(a.rows(), size, |rows| {
+    // Each chunk has an accumulator of all columns, so there are few.
+    let size = parallel::large_chunk_size(a.rows());
+    let chunks = parallel::map_chunks(a.rows(), size, |rows| {
         let mut accumulator = Accumulator::new(b.cols());
         let of_row = |row| {
             accumulator.add_row(&a, &b, row);
@@ -43,13 +43,13 @@ pub fn spgemm<T: Scalar>(
     });
     let mut row_ptr = vec![0_u32];
     let mut entries = 0_usize;
-    for (columns, _) in parts.iter().flatten() {
+    for (columns, _) in chunks.iter().flatten() {
         entries += columns.len();
         let end = u32::try_from(entries);
         row_ptr.push(end.expect("the product has fewer than 2^32 entries"));
     }
     let (mut indices, mut data) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
-    for (columns, sums) in parts.into_iter().flatten() {
+    for (columns, sums) in chunks.into_iter().flatten() {
         indices.extend(columns);
         data.extend(sums);
     }
@@ -155,9 +155,9 @@ pub fn verify_spgemm<T: Scalar>(
         Some((narrow, columns)) => (narrow.view(), Some(&columns[..])),
         None => (b, None),
     };
-    // Each part has an accumulator of all columns, so there are few.
-    let size = parallel::size_of_few_parts(a.rows());
-    let parts = parallel::map_parts(a.rows(), size, |rows| {
+    // Each chunk has an accumulator of all columns, so there are few.
+    let size = parallel::large_chunk_size(a.rows());
+    let chunks = parallel::map_chunks(a.rows(), size, |rows| {
         let mut accumulator = Accumulator::new(b.cols());
         let of_row = |row| {
             accumulator.add_row(&a, &b, row);
@@ -167,7 +167,7 @@ pub fn verify_spgemm<T: Scalar>(
         };
         rows.map(of_row).fold(none(), SpgemmVerification::merge)
     });
-    parts.into_iter().fold(none(), SpgemmVerification::merge)
+    chunks.into_iter().fold(none(), SpgemmVerification::merge)
 }
 
 fn check_operands<T>(a: &CsMatViewI<'_, T, u32, u32>, b: &CsMatViewI<'_, T, u32, u32>) {

@@ -82,7 +82,7 @@ impl<E: Scalar> Operation<'_, E> {
             found.nrows(),
             found.ncols()
         );
-        // Rows are divided too, so that several threads share a row of a million nonzeros.
+        // Rows are divided by columns, so that all threads have work if there are few rows.
         let parts = x.ncols().div_ceil(COLUMNS);
         Verification::of_all(a.rows() * parts, |part| {
             let (row, first) = (part / parts, part % parts * COLUMNS);

@@ -64,9 +64,9 @@ impl Verification {
         worst: None,
     };
 
-    /// Those of the entries with these numbers, in parallel.
-    pub(super) fn of_all(count: usize, of: impl Fn(usize) -> Self + Sync) -> Self {
-        parallel::reduce(count, || Self::EMPTY, of, Self::merge)
+    /// The results of `verify` for each number of `0..count`, merged. It runs in parallel.
+    pub(super) fn of_all(count: usize, verify: impl Fn(usize) -> Self + Sync) -> Self {
+        parallel::reduce(count, || Self::EMPTY, verify, Self::merge)
     }
 
     /// Unites the results of two sets of entries. Of two equally bad entries, the first by row and column is the worst.

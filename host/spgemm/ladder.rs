@@ -47,7 +47,7 @@ impl UnsortedCsr {
     pub fn download_sorted(&self) -> Result<CsrMatrix<f32>, OperandError> {
         let row_ptr = self.row_ptr.download()?;
         let (columns, values) = (self.col_idx.download()?, self.values.download()?);
-        let sorted: Vec<(u32, f32)> = parallel::collect(self.shape.0, |row, sorted| {
+        let sorted: Vec<(u32, f32)> = parallel::flat_map(self.shape.0, |row, sorted| {
             let row = row_ptr[row] as usize..row_ptr[row + 1] as usize;
             let (columns, values) = (&columns[row.clone()], &values[row]);
             let first = sorted.len();

@@ -41,8 +41,8 @@ SCHEDULERS = 4.0
 # Resident warps of a multiprocessor for which `in_step` divides long rows.
 IN_STEP_WARPS = 24.0
 
-# With other lanes than the usual ones, the time of `in_step` by the other formulas is multiplied by the usual lanes over
-# these to this power.
+# With other lanes than the usual ones, the time of `in_step` by the other formulas is multiplied by the usual lanes
+# over these to this power.
 OTHER_LANES_IN_STEP = 0.15
 
 # Waves from which on the rows of the last one have no teams, and the mean row from which on they do.
@@ -73,6 +73,9 @@ def resident_warps(s):
     vector = np.select(
         [s.blocks > 1, (width == 4) & (s.lanes == 32), (width == 4) | (s.lanes == 16)], [28.0, 32.0, 28.0], 36.0
     )
+    # The kernels for another order of the rows have other registers.
+    ordered = s.ordered & (s.blocks == 1)
+    vector = np.select([ordered & (width == 1) & (s.lanes > 8), ordered & (width == 4)], [32.0, 28.0], vector)
     in_step = np.select([width == 2, (width >= 4) & (s.lanes >= 16)], [36.0, 28.0], 32.0)
     return np.select([s.vector, s.in_step], [vector, in_step], 48.0)
 
@@ -216,8 +219,8 @@ def predict(s, c, parts=False):
         ],
         warps_of_bins * c["cycles_per_binned_row"] + batches_of_bins * c["cycles_per_batch"],
     )
-    # Rows take nearly the same time, so a wave that is not full takes as long as the others, unless teams fill it. Tasks
-    # are many and small.
+    # Rows take nearly the same time, so a wave that is not full takes as long as the others, unless teams fill it.
+    # Tasks are many and small.
     waves = np.maximum(items / slots, 1)
     have_teams = s.in_step & (waves < MANY_WAVES) & (waves % 1 <= 0.5) & (mean_row >= MIN_TEAM_ROW)
     of_waves = np.where(s.vector | have_teams, 1, np.ceil(waves) / waves)

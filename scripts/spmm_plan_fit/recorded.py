@@ -50,7 +50,7 @@ def shape(result, features):
         return lanes, lanes * elements * loads(lanes, elements), lanes * elements
     if result["kernel"] == "in_step":
         usual, elements, passes = in_step_loads(features)
-        # Sweeps before 28 November 2026 have the usual lanes alone, and record none.
+        # Sweeps before 28 November 2026 record no lanes of `in_step`: they had the usual ones.
         lanes = result["lanes"] or usual
         return lanes, lanes * elements * passes, lanes * elements
     elements = 4 if features % 4 == 0 else 2 if features % 2 == 0 else 1
@@ -119,6 +119,9 @@ class Sweeps:
         self.usual_share_in_step = np.where(self.in_step, usual / self.lanes, 1)
         # Plans take these kernels only if a warp has all features of a row at once.
         self.tiled = (self.grouped | self.binned) & (self.lanes > 32)
+        # They take `in_step` with fewer lanes than the usual ones only in one or two tiles.
+        tiles = np.ceil(self.features / self.tile)
+        self.tiled |= (self.usual_share_in_step != 1) & (tiles > 2) & (self.lanes < 32)
         # Other sizes of tasks than the plan's.
         self.sized = flag(lambda g, m, f, r: r["task_size"] is not None or r["joined"] is not None)
         self.own = flag(lambda g, m, f, r: r["setting"] != "set")

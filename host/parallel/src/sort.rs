@@ -1,4 +1,4 @@
-//! Sorting, which rayon does.
+//! Parallel sorting.
 
 use rayon::prelude::*;
 

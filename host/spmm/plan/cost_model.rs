@@ -7,9 +7,10 @@
 //! A cache holds the rows of X with the most nonzeros, and those that neighbouring rows share. Further blocks of
 //! columns and narrow tiles raise the hit rates; they cost row ends, and blocks read and write Y again.
 //!
-//! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates. Its resident warps and lanes
-//! of `in_step` are those of the kernel that was measured; here they are those of the present kernel. It has the variation of rows from the whole matrix, a plan from a sample.
-//! [`constants`] has the fitted numbers. docs/notes/spmm_plan.md says how good the predictions are.
+//! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates. Its resident warps and
+//! lanes of `in_step` are those of the kernel that was measured; here they are those of the present kernel. It has the
+//! variation of rows from the whole matrix, a plan from a sample. [`constants`] has the fitted numbers.
+//! docs/notes/spmm_plan.md says how good the predictions are.
 
 mod bins;
 mod bytes;
@@ -83,16 +84,16 @@ impl CostModel {
             (product.l1_seconds(), Bound::L1),
             (product.issue_seconds(), Bound::Instructions),
             (product.latency_seconds(), Bound::Latency),
-            (longest_row.beside, Bound::LongestRow),
+            (longest_row.overlapping, Bound::LongestRow),
         ];
         let overlap = self.constants.overlap;
         let sum: f64 = times.iter().map(|(time, _)| time.powf(overlap)).sum();
         let launches = self.launch_seconds(a, candidate);
         let most = times.into_iter().chain([(launches, Bound::Launches)]);
         let most = most.max_by(|one, other| one.0.total_cmp(&other.0));
-        let together = of_lanes(candidate) * sum.powf(1.0 / overlap);
+        let together = lanes_factor(candidate) * sum.powf(1.0 / overlap);
         Prediction {
-            seconds: launches + longest_row.after + together,
+            seconds: launches + longest_row.after_others + together,
             bound: most.map_or(Bound::Launches, |(_, bound)| bound),
             l2_misses: misses.l2,
         }
@@ -106,8 +107,8 @@ impl CostModel {
     }
 }
 
-/// The factor for a candidate's lanes.
-fn of_lanes(candidate: &Candidate) -> f64 {
+/// The factor of the time of `in_step` for other lanes than the usual ones; 1 for other kernels.
+fn lanes_factor(candidate: &Candidate) -> f64 {
     match candidate.kernel {
         SpmmKernel::InStep => {
             let share = candidate.row.usual_share_in_step(candidate.lanes);

@@ -163,11 +163,11 @@ impl Search {
         } = options;
         let is_own_sum = size_of::<E>() == size_of::<E::Sum>();
         let features = options.features.unwrap_or(TYPICAL_FEATURES);
-        let row_of = |stores| {
-            // A mean scales the rows that it stores.
+        let feature_row = |epilogue_of_sums| {
+            // Means are scaled by the reciprocal of the row's length.
             let epilogue = match reduction {
                 Reduction::Mean => EpilogueKind::Scaled,
-                _ => stores,
+                _ => epilogue_of_sums,
             };
             FeatureRow::new::<E>(features, reduction, epilogue)
         };
@@ -185,8 +185,8 @@ impl Search {
             asks_for_size: tuning.task_size.is_some(),
             runs: f64::from(expected_runs(options)),
             knows_runs: options.runs.is_some(),
-            row: row_of(EpilogueKind::Plain),
-            row_in_any_order: row_of(EpilogueKind::AnyOrder),
+            row: feature_row(EpilogueKind::Plain),
+            row_in_any_order: feature_row(EpilogueKind::AnyOrder),
         }
     }
 
@@ -317,8 +317,8 @@ impl Search {
         }
     }
 
-    /// The candidate of `vector` with the least predicted time in a run with a row of X, on the matrix in so many blocks
-    /// of columns.
+    /// The candidate of `vector` with the least predicted time in a run with a row of X, on the matrix in so many
+    /// blocks of columns.
     pub fn vector(&self, row: FeatureRow, blocks: u32) -> Candidate {
         let lanes = Self::lane_counts(self.requested_lanes(row), row, blocks);
         let all = lanes.into_iter().map(|lanes| row.vector(lanes, blocks));

@@ -220,9 +220,9 @@ impl Square {
             }
             entries
         };
-        let size = parallel::size_of_few_parts(a.rows());
-        let counted = parallel::map_parts(a.rows(), size, |rows| {
-            // The columns that the rows of a part have met.
+        let size = parallel::large_chunk_size(a.rows());
+        let counted = parallel::map_chunks(a.rows(), size, |rows| {
+            // The columns that the rows of a chunk have met.
             let mut marks = vec![u32::MAX; a.cols()];
             rows.map(|row| of_row(&mut marks, row)).sum::<u64>()
         });

@@ -1,4 +1,4 @@
-//! The times of the memory and of the caches, for the bytes that come from them.
+//! The times of the memory, the L2 cache and the L1 cache, by the bytes that each transfers.
 
 use super::caches::Misses;
 use super::product::Product;
@@ -49,7 +49,7 @@ impl Product<'_> {
         // A load of n consecutive words touches 1 + 4 n / 128 lines in the mean. There is one of values for each one of
         // columns.
         let of_lists = 2.0 * self.column_loads() + NONZERO_BYTES * self.nonzeros / LINE;
-        let of_rows = match self.is(SpmmKernel::RowBins) {
+        let of_rows = match self.has_kernel(SpmmKernel::RowBins) {
             true => LINES_OF_BINNED_ROW * self.rows,
             false => 0.0,
         };
@@ -74,7 +74,7 @@ impl Product<'_> {
 
     /// Bytes of Y that are loaded and stored.
     fn result_bytes(&self) -> f64 {
-        if self.is(SpmmKernel::RowBins) {
+        if self.has_kernel(SpmmKernel::RowBins) {
             // Rows of Y in the order by length share no sectors.
             self.rows * self.tile.loaded(SECTOR)
         } else {

@@ -10,7 +10,7 @@ use warprow_kernels::spmm::product::{row_bins, row_groups};
 /// length. Else the variation of the lengths is added.
 const DRIFT: f64 = 0.1;
 
-/// Part of the L2 cache up to which everything stays there between runs, and the part more with which nothing does.
+/// Data of up to 0.7 times the L2 cache stays there between runs; from 0.6 times more on, nothing does.
 const HELD_BETWEEN_RUNS: (f64, f64) = (0.7, 0.6);
 
 /// The shares of the nonzeros whose tile of X is in no cache.

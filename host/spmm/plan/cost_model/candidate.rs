@@ -27,6 +27,8 @@ pub struct FeatureRow {
     is_one_tile: bool,
     /// Whether there is a kernel for one feature alone.
     is_single: bool,
+    /// How the kernels for one block of columns end a row.
+    epilogue: EpilogueKind,
 }
 
 impl FeatureRow {
@@ -64,6 +66,7 @@ impl FeatureRow {
             is_one_tile: features <= row_bins::MAX_FEATURES
                 && row_bins::has_one_tile::<E>(features, reduction),
             is_single: features == 1 && !reduction.is_extremum(),
+            epilogue,
         }
     }
 
@@ -101,9 +104,10 @@ impl FeatureRow {
 
     /// Elements that a lane of `vector` loads at a time.
     fn width(self, blocks: u32) -> u32 {
-        // The kernels for further blocks have no loads of two elements.
+        // Only the kernels that store rows, of one block, have loads of two elements.
+        let stores = matches!(self.epilogue, EpilogueKind::Plain | EpilogueKind::AnyOrder);
         match self.load_width {
-            2 if blocks > 1 => 1,
+            2 if blocks > 1 || !stores => 1,
             width => width,
         }
     }
@@ -231,19 +235,29 @@ pub struct Candidate {
 
 impl Candidate {
     /// Resident warps of a multiprocessor. `vector` and `in_step` have as many as the registers of their kernels for
-    /// f32 allow (host/ptx/registers.txt), where A keeps the caller's order of rows.
+    /// f32 allow (host/ptx/registers.txt).
     pub fn resident_warps(&self) -> f64 {
         let width = self.load / self.lanes.max(1);
-        let elements_of_lane = self.tile / self.lanes.max(1);
         match (self.kernel, width, self.lanes) {
-            (SpmmKernel::Vector, ..) if self.blocks > 1 => 28.0,
-            (SpmmKernel::Vector, 4, 32) => 32.0,
-            (SpmmKernel::Vector, ..) if elements_of_lane > 2 => 28.0,
-            (SpmmKernel::Vector, ..) => 36.0,
+            (SpmmKernel::Vector, ..) => self.resident_warps_of_vector(width),
             (SpmmKernel::RowGroups | SpmmKernel::RowBins, ..) => 48.0,
             (SpmmKernel::InStep, 2, _) => 36.0,
             (SpmmKernel::InStep, 4.., 16..) => 28.0,
             _ => 32.0,
+        }
+    }
+
+    /// The same of `vector`, whose lanes load `width` elements at a time.
+    fn resident_warps_of_vector(&self, width: u32) -> f64 {
+        use EpilogueKind::{AnyOrder, Plain};
+        let elements_of_lane = self.tile / self.lanes.max(1);
+        match (self.row.epilogue, width, self.lanes) {
+            _ if self.blocks > 1 => 28.0,
+            (Plain, 4, 32) | (AnyOrder, 1, 16) => 32.0,
+            (AnyOrder, 1, 32) if elements_of_lane > 2 => 24.0,
+            (AnyOrder, 1, 32) => 32.0,
+            _ if elements_of_lane > 2 => 28.0,
+            _ => 36.0,
         }
     }
 }

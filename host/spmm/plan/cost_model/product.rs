@@ -48,7 +48,7 @@ pub struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
-    /// Of a matrix that has nonzeros.
+    /// The product of a matrix, which must have nonzeros.
     pub fn new(model: &'a CostModel, a: &'a Statistics, candidate: &'a Candidate) -> Self {
         let gpu = &model.gpu;
         let (rows, nonzeros) = (f64::from(a.rows), f64::from(a.nonzeros));
@@ -73,7 +73,7 @@ impl<'a> Product<'a> {
     }
 
     /// Whether the candidate has this kernel.
-    pub fn is(&self, kernel: SpmmKernel) -> bool {
+    pub fn has_kernel(&self, kernel: SpmmKernel) -> bool {
         self.candidate.kernel == kernel
     }
 

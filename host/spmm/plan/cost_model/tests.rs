@@ -257,12 +257,25 @@ fn the_resident_warps_of_vector_and_in_step_are_those_that_the_registers_of_thei
             lanes,
             row_starts: 0,
         };
-        for (blocks, epilogue) in [(1, EpilogueKind::Plain), (2, EpilogueKind::Added)] {
+        for (blocks, epilogue) in [
+            (1, EpilogueKind::Plain),
+            (1, EpilogueKind::AnyOrder),
+            (1, EpilogueKind::Scaled),
+            (2, EpilogueKind::Added),
+        ] {
+            let row = FeatureRow::new::<f32>(features, Reduction::Sum, epilogue);
             for lanes in row.lane_counts(blocks).iter() {
                 let kernel = vector::handle::<f32>(shape(lanes), Reduction::Sum, epilogue);
                 let config = vector::launch::<f32>(shape(lanes), Reduction::Sum, epilogue);
                 let warps = resident_warps(&device, &kernel, &config);
                 let candidate = row.vector(lanes, blocks);
+                let tiles = features.div_ceil(candidate.tile);
+                assert_eq!(
+                    tiles,
+                    config.grid.y,
+                    "{}, {features} features",
+                    kernel.name()
+                );
                 assert_eq!(candidate.resident_warps(), warps, "{}", kernel.name());
                 compared.insert(kernel.name());
             }
@@ -279,6 +292,8 @@ fn the_resident_warps_of_vector_and_in_step_are_those_that_the_registers_of_thei
     let starts = [
         "spmm_vector_f32_",
         "spmm_vector_added_f32_",
+        "spmm_vector_any_order_f32_",
+        "spmm_vector_scaled_f32_",
         "spmm_in_step_f32_",
     ];
     let all = cuda_std::kernel::instances().map(|instance| instance.name());

@@ -14,9 +14,9 @@ const SCHEDULERS: f64 = 4.0;
 /// The time of the longest row.
 pub struct LongestRow {
     /// Seconds that overlap with the other times.
-    pub beside: f64,
+    pub overlapping: f64,
     /// Seconds after all other rows have ended.
-    pub after: f64,
+    pub after_others: f64,
 }
 
 impl Product<'_> {
@@ -32,11 +32,11 @@ impl Product<'_> {
         let of_batch = f64::from(group_sum::LOADS) * per_nonzero;
         let issued = if let Some(binned) = self.binned {
             binned.batches * of_batch + binned.warps * c.instructions_per_group
-        } else if self.is(SpmmKernel::RowGroups) {
+        } else if self.has_kernel(SpmmKernel::RowGroups) {
             let of_row = self.batches(self.longest_of_warp()) * of_batch + c.instructions_per_group;
             self.tile.count * self.row_ends * self.group / 32.0 * of_row
         } else {
-            let of_nonzeros = self.nonzeros * self.issuing() * per_nonzero;
+            let of_nonzeros = self.nonzeros * self.issue_share() * per_nonzero;
             self.tile.count * (of_nonzeros + self.row_ends * self.instructions_of_row_end())
         };
         issued / (self.cycles_per_second() * SCHEDULERS)
@@ -44,8 +44,8 @@ impl Product<'_> {
 
     /// The share of a warp's instructions that a nonzero costs. Sub-warps of `vector` that are at different places of
     /// their tasks issue for themselves.
-    fn issuing(&self) -> f64 {
-        let diverged = match self.is(SpmmKernel::Vector) {
+    fn issue_share(&self) -> f64 {
+        let diverged = match self.has_kernel(SpmmKernel::Vector) {
             true => self.constants.divergence,
             false => 0.0,
         };
@@ -54,7 +54,7 @@ impl Product<'_> {
     }
 
     fn instructions_of_row_end(&self) -> f64 {
-        let of_task = match self.is(SpmmKernel::Vector) {
+        let of_task = match self.has_kernel(SpmmKernel::Vector) {
             true => self.constants.instructions_per_row_end,
             false => 0.0,
         };
@@ -82,8 +82,8 @@ impl Product<'_> {
         // Rows take nearly the same time, so a wave that is not full takes as long as the others, unless teams fill it.
         // Tasks of `vector` are many and small.
         let waves = (items / slots).max(1.0);
-        let are_filled = self.is(SpmmKernel::Vector)
-            || self.is(SpmmKernel::InStep) && teams::fill_last_wave(waves, self.mean_row);
+        let are_filled = self.has_kernel(SpmmKernel::Vector)
+            || self.has_kernel(SpmmKernel::InStep) && teams::fill_last_wave(waves, self.mean_row);
         let of_waves = if are_filled {
             1.0
         } else {
@@ -124,7 +124,7 @@ impl Product<'_> {
     pub fn longest_row(&self) -> LongestRow {
         let c = self.constants;
         let longest = f64::from(self.a.longest_row);
-        let (beside, after) = match self.candidate.kernel {
+        let (overlapping, after_others) = match self.candidate.kernel {
             SpmmKernel::InStep => (self.longest_in_step() / self.gpu.clock, 0.0),
             SpmmKernel::RowGroups => {
                 let cycles = c.cycles_per_group + self.batches(longest) * c.cycles_per_last_batch;
@@ -140,7 +140,10 @@ impl Product<'_> {
                 (cycles / self.gpu.clock, 0.0)
             }),
         };
-        LongestRow { beside, after }
+        LongestRow {
+            overlapping,
+            after_others,
+        }
     }
 
     /// The cycles of the longest row of `in_step`. A team of four warps takes a long one.
