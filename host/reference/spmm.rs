@@ -82,10 +82,10 @@ impl<E: Scalar> Operation<'_, E> {
             found.nrows(),
             found.ncols()
         );
-        // Rows are divided by columns, so that all threads have work if there are few rows.
+        // Rows are divided by columns, so that several threads share a row of a million nonzeros.
         let parts = x.ncols().div_ceil(COLUMNS);
         Verification::of_all(a.rows() * parts, |part| {
-            let (row, first) = (part / parts, part % parts * COLUMNS);
+            let (row, first) = (part % a.rows(), part / a.rows() * COLUMNS);
             let columns = first..x.ncols().min(first + COLUMNS);
             let mut computed = RowResult::new(0);
             self.compute_row(&a, &x, row, columns.clone(), &mut computed);
