@@ -122,8 +122,7 @@ pub fn banded<T: Scalar>(
     let nonzeros = parallel::reduce(rows as usize, || 0, |row| length(row as u32), add);
     check_size(rows, columns, nonzeros)?;
     let keys = parallel::flat_map(rows as usize, |row, keys| {
-        let row = row as u32;
-        keys.extend(band(row).map(|column| key(row, column as u32)));
+        keys.extend(band(row as u32).map(|column| key(row as u32, column as u32)));
     });
     Ok(matrix(rows, columns, &keys, seed))
 }
@@ -168,8 +167,7 @@ fn all_but(rows: u32, columns: u32, absent: &[u64]) -> Vec<u64> {
 fn matrix<T: Scalar>(rows: u32, columns: u32, keys: &[u64], seed: u64) -> CsMatI<T, u32, u32> {
     let mut indices = vec![0; keys.len()];
     parallel::fill(&mut indices, |place| split(keys[place]).1);
-    let mut row_pointer = vec![0; rows as usize + 1];
-    parallel::fill(&mut row_pointer, |row| {
+    let row_pointer = parallel::map(rows as usize + 1, |row| {
         // The casts are exact: there are at most u32::MAX keys.
         keys.partition_point(|&key| split(key).0 < row as u32) as u32
     });
