@@ -85,7 +85,7 @@ fn in_order<R>(results: Vec<Mutex<Option<R>>>) -> Vec<R> {
     results.flatten().collect()
 }
 
-/// Each lock belongs to one chunk, so nobody waits for it. It only lets several threads write without `unsafe`.
+/// Locks let several threads write without `unsafe`. They are held for a moment, so hardly anybody waits for one.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -147,9 +147,14 @@ pub fn find_first(count: usize, is_wanted: &(dyn Fn(usize) -> bool + Sync)) -> O
 
 /// Calls `work` with the number of each chunk of `size` elements, and the chunk. The last chunk may be shorter.
 fn each_chunk_mut<T: Send>(elements: &mut [T], size: usize, work: impl Fn(usize, &mut [T]) + Sync) {
-    let chunks: Vec<Mutex<&mut [T]>> = elements.chunks_mut(size).map(Mutex::new).collect();
-    each_chunk(chunks.len(), 1, &|number| {
-        work(number.start, &mut lock(&chunks[number.start]));
+    let count = elements.len().div_ceil(size);
+    let chunks = Mutex::new(elements.chunks_mut(size).enumerate());
+    each_chunk(count, 1, &|_| {
+        // The lock is held while a chunk is taken, not while it is worked on.
+        let next = lock(&chunks).next();
+        if let Some((number, chunk)) = next {
+            work(number, chunk);
+        }
     });
 }
 
