@@ -91,21 +91,20 @@ impl<E: SpmmElement> Spmm<E> {
     /// rows, unless loads are narrower than planned.
     fn lanes_of_rows(&self, shape: LaunchShape, planned: u32, epilogue: EpilogueKind) -> u32 {
         let (reduction, features) = (self.options.reduction, shape.features);
-        let width = vector::width_of::<E>(shape, reduction);
-        let has_tasks = self.kernel_for(features).items() == ItemKind::Tasks;
-        if !has_tasks || width == vector::width::<E>(features, reduction) {
-            return planned;
-        }
         // All blocks of columns have the same lanes.
         let epilogue = match self.choices.column_blocks {
             0 | 1 => epilogue,
             _ => EpilogueKind::Added,
         };
-        let counts = vector::lanes_of_shape::<E>(shape, reduction, epilogue);
-        let has_row = |lanes: &u32| lanes * width * counts.passes(*lanes) >= features;
-        let whole = counts.iter().find(has_row).or(counts.iter().last());
+        let loads = vector::loads_of_shape::<E>(shape, reduction, epilogue);
+        let packed = vector::loads::<E>(features, reduction, epilogue);
+        let has_tasks = self.kernel_for(features).items() == ItemKind::Tasks;
+        if !has_tasks || loads.width() == packed.width() {
+            return planned;
+        }
+        let whole = loads.lanes_of_whole_row(features);
         let wanted = (self.options.tuning.lanes).or(whole).unwrap_or(planned);
-        counts.at_most(wanted).unwrap_or(planned)
+        loads.lanes_at_most(wanted).unwrap_or(planned)
     }
 
     /// An upper bound of the number of roundings between a product `A[i, k] X[k, j]` and the sum of its row, its own
@@ -133,6 +132,7 @@ impl<E: SpmmElement> Spmm<E> {
     /// Whether a run of that shape joins tasks.
     fn joining(&self, shape: LaunchShape) -> Joining {
         let (options, reduction) = (&self.options, self.options.reduction);
+        let epilogue = self.epilogue_of_run();
         let of_block = vector::items_of_block(shape.lanes);
         // Split rows are listed for blocks of so many items.
         let kernel = self.kernel_for(shape.features);
@@ -141,8 +141,9 @@ impl<E: SpmmElement> Spmm<E> {
         }
         Joining {
             requested: (options.tuning.join_tasks).or(options.tuning.task_size.map(|_| false)),
-            slots_per_task: vector::eights_of_task::<E>(shape, reduction, self.epilogue_of_run()),
-            loads_single_elements: vector::width_of::<E>(shape, reduction) == 1,
+            slots_per_task: vector::eights_of_task::<E>(shape, reduction, epilogue),
+            loads_single_elements: vector::loads_of_shape::<E>(shape, reduction, epilogue).width()
+                == 1,
         }
     }
 

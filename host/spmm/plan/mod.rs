@@ -280,7 +280,8 @@ impl Choices {
         let tasks_of_block = u64::from(vector::items_of_block(lanes));
         // Single-element loads and conversions to f32 make the kernel issue-bound; a task's own instructions count
         // then.
-        let is_issue_bound = size_of::<E>() == 2 || vector::width::<E>(features, reduction) == 1;
+        let width = vector::loads::<E>(features, reduction, epilogue).width();
+        let is_issue_bound = size_of::<E>() == 2 || width == 1;
         Ok(blocks.map(|blocks| ResidentTasks {
             count: blocks * tasks_of_block / u64::from(config.grid.y),
             // Sub-warps of 8 lanes never join tasks.
@@ -367,7 +368,7 @@ impl Choices {
                 Some(search) => search.vector(row, blocks).lanes,
                 None => row.lanes_of_whole_row(blocks),
             });
-            row.lane_counts(blocks).at_most(wanted)
+            row.loads(blocks).lanes_at_most(wanted)
         })
     }
 }

@@ -254,9 +254,9 @@ impl Search {
 
     /// The numbers of lanes that a request leaves.
     fn lane_counts(requested: Option<u32>, row: FeatureRow, blocks: u32) -> Vec<u32> {
-        let counts = row.lane_counts(blocks);
-        let requested = requested.and_then(|lanes| counts.at_most(lanes));
-        requested.map_or_else(|| counts.iter().collect(), |lanes| vec![lanes])
+        let loads = row.loads(blocks);
+        let requested = requested.and_then(|lanes| loads.lanes_at_most(lanes));
+        requested.map_or_else(|| loads.lane_counts().collect(), |lanes| vec![lanes])
     }
 
     /// The best candidate for a matrix with these statistics.

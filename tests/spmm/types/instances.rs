@@ -84,12 +84,12 @@ fn every_product_finds_an_instance_and_every_instance_is_for_some_product() {
 fn blocks_of_columns_agree<E: SpmmElement>() {
     for reduction in [Reduction::Sum, Reduction::Mean] {
         for features in 1..300 {
-            let lanes = |epilogue| vector::lanes::<E>(features, reduction, epilogue);
+            let loads = |epilogue| vector::loads::<E>(features, reduction, epilogue);
             for epilogue in EPILOGUES {
-                let mut further = lanes(EpilogueKind::Added).iter().peekable();
+                let mut further = loads(EpilogueKind::Added).lane_counts().peekable();
                 assert!(further.peek().is_some());
                 for of_further in further {
-                    let of_first = lanes(epilogue).at_most(of_further).unwrap();
+                    let of_first = loads(epilogue).lanes_at_most(of_further).unwrap();
                     assert_eq!(
                         vector::items_of_block(of_first),
                         vector::items_of_block(of_further),
@@ -129,8 +129,8 @@ fn a_lane_loads_as_many_vectors_as_make_few_tiles_and_few_loads_past_the_row() {
         (602, 32, 2),
     ];
     for (features, lanes, loads) in expected {
-        let plain = vector::lanes::<f32>(features, Reduction::Sum, EpilogueKind::Plain);
-        let any_order = vector::lanes::<f32>(features, Reduction::Sum, EpilogueKind::AnyOrder);
+        let plain = vector::loads::<f32>(features, Reduction::Sum, EpilogueKind::Plain);
+        let any_order = vector::loads::<f32>(features, Reduction::Sum, EpilogueKind::AnyOrder);
         assert_eq!(
             plain.passes(lanes),
             loads,

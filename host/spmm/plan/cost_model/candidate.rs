@@ -12,12 +12,10 @@ const MAX_TILES_IN_STEP: u32 = 2;
 pub struct FeatureRow {
     features: u32,
     element_bytes: u32,
-    /// Elements that a lane of `vector` loads at a time.
-    load_width: u32,
-    /// The lanes that a sub-warp may have, where A is in one block of columns.
-    lanes_of_one_block: vector::LaneCounts,
+    /// The loads of `vector`, where A is in one block of columns.
+    loads_of_one_block: vector::Loads,
     /// The same where A is in several blocks; the kernels for the first block have these too.
-    lanes_of_blocks: vector::LaneCounts,
+    loads_of_blocks: vector::Loads,
     /// The usual loads of `in_step`, and the numbers of lanes that there are instances of.
     in_step_loads: in_step::Loads,
     in_step_lanes: &'static [u32],
@@ -39,7 +37,7 @@ impl FeatureRow {
         epilogue: EpilogueKind,
     ) -> Self {
         let features = features.max(1);
-        let lanes = |epilogue| vector::lanes::<E>(features, reduction, epilogue);
+        let loads = |epilogue| vector::loads::<E>(features, reduction, epilogue);
         let of_further_blocks = match epilogue {
             EpilogueKind::Scaled => epilogue,
             _ => EpilogueKind::Added,
@@ -57,9 +55,8 @@ impl FeatureRow {
         Self {
             features,
             element_bytes: size_of::<E>() as u32,
-            load_width: vector::width::<E>(features, reduction),
-            lanes_of_one_block: lanes(epilogue),
-            lanes_of_blocks: lanes(of_further_blocks),
+            loads_of_one_block: loads(epilogue),
+            loads_of_blocks: loads(of_further_blocks),
             in_step_loads: in_step::loads::<E>(usual),
             in_step_lanes: in_step::lane_counts::<E>(usual),
             lanes_of_nonzero,
@@ -85,48 +82,31 @@ impl FeatureRow {
         self.lanes_of_nonzero
     }
 
-    /// The lanes that a sub-warp may have, where A is in `blocks` blocks of columns.
-    pub fn lane_counts(self, blocks: u32) -> vector::LaneCounts {
+    /// The loads of `vector`, where A is in `blocks` blocks of columns.
+    pub fn loads(self, blocks: u32) -> vector::Loads {
         if blocks > 1 {
-            self.lanes_of_blocks
+            self.loads_of_blocks
         } else {
-            self.lanes_of_one_block
+            self.loads_of_one_block
         }
     }
 
-    /// The fewest of these lanes whose tile is the whole row, or the most that there are.
+    /// The fewest lanes of `vector` whose tile is the whole row, or the most that there are.
     pub fn lanes_of_whole_row(self, blocks: u32) -> u32 {
-        let counts = self.lane_counts(blocks);
-        let is_whole = |&lanes: &u32| self.tile(lanes, blocks) >= self.features;
-        let lanes = counts.iter().find(is_whole);
-        lanes.or(counts.iter().last()).unwrap_or(8)
-    }
-
-    /// Elements that a lane of `vector` loads at a time.
-    fn width(self, blocks: u32) -> u32 {
-        // Only the kernels that store rows, of one block, have loads of two elements.
-        let stores = matches!(self.epilogue, EpilogueKind::Plain | EpilogueKind::AnyOrder);
-        match self.load_width {
-            2 if blocks > 1 || !stores => 1,
-            width => width,
-        }
-    }
-
-    /// Elements of a tile of `vector`.
-    fn tile(self, lanes: u32, blocks: u32) -> u32 {
-        let width = self.width(blocks);
-        lanes * width * self.lane_counts(blocks).passes(lanes).max(1)
+        let lanes = self.loads(blocks).lanes_of_whole_row(self.features);
+        lanes.unwrap_or(8)
     }
 
     /// `vector` with sub-warps of so many lanes.
     pub fn vector(self, lanes: u32, blocks: u32) -> Candidate {
+        let loads = self.loads(blocks);
         Candidate {
             kernel: SpmmKernel::Vector,
             row: self,
             lanes,
             group: lanes,
-            tile: self.tile(lanes, blocks),
-            load: lanes * self.width(blocks),
+            tile: loads.tile(lanes),
+            load: lanes * loads.width(),
             blocks,
         }
     }

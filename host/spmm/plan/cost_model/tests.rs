@@ -45,8 +45,8 @@ fn candidates(features: u32) -> Vec<Candidate> {
     all.extend(row.row_bins());
     all.extend(row.row_groups());
     for blocks in [1, 2, 8] {
-        let lanes = row.lane_counts(blocks);
-        all.extend(lanes.iter().map(|lanes| row.vector(lanes, blocks)));
+        let lanes = row.loads(blocks).lane_counts();
+        all.extend(lanes.map(|lanes| row.vector(lanes, blocks)));
     }
     all
 }
@@ -264,7 +264,7 @@ fn the_resident_warps_of_vector_and_in_step_are_those_that_the_registers_of_thei
             (2, EpilogueKind::Added),
         ] {
             let row = FeatureRow::new::<f32>(features, Reduction::Sum, epilogue);
-            for lanes in row.lane_counts(blocks).iter() {
+            for lanes in row.loads(blocks).lane_counts() {
                 let kernel = vector::handle::<f32>(shape(lanes), Reduction::Sum, epilogue);
                 let config = vector::launch::<f32>(shape(lanes), Reduction::Sum, epilogue);
                 let warps = resident_warps(&device, &kernel, &config);

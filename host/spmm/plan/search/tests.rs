@@ -289,11 +289,11 @@ fn means_are_predicted_with_lanes_that_have_instances_which_scale() {
                 a,
                 options.tuning(SpmmTuning::new().kernel(SpmmKernel::Vector)),
             );
-            let there_are = vector::lanes::<f32>(wide, Reduction::Mean, EpilogueKind::Scaled);
+            let there_are = vector::loads::<f32>(wide, Reduction::Mean, EpilogueKind::Scaled);
             let all = search.candidates(&search.statistics);
             assert!(!all.is_empty());
             for Candidate { lanes, blocks, .. } in all.into_iter().map(|choice| choice.candidate) {
-                let found = there_are.iter().any(|there_is| there_is == lanes);
+                let found = there_are.lane_counts().any(|there_is| there_is == lanes);
                 assert!(found, "{wide} features, {lanes} lanes, {blocks} blocks");
             }
         }

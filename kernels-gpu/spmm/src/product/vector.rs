@@ -22,9 +22,7 @@
 mod run;
 mod variant;
 
-pub use variant::{
-    GROUPS, LaneCounts, eights_of_task, items_of_block, lanes, lanes_of_shape, width, width_of,
-};
+pub use variant::{GROUPS, Loads, eights_of_task, items_of_block, loads, loads_of_shape};
 
 use crate::product::lane_groups::LaneGroups;
 use crate::product::reduction::{Greatest, Reducer, Reduction, Total};

@@ -66,26 +66,28 @@ pub(crate) const fn block(lanes: u32) -> u32 {
 /// The numbers of lanes that a sub-warp can have.
 const LANES: [u32; 3] = [8, 16, 32];
 
-/// Some of the numbers of lanes that a sub-warp can have: 8, 16 and 32. With each comes how many vectors of a row of X
-/// a lane loads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LaneCounts {
-    /// Vectors for each number of lanes, 0 where there is no instance.
+/// How sub-warps can load a row of X: the elements of a load, and for each number of lanes the loads of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loads {
+    width: u32,
+    /// Loads of a lane for each number of lanes, 0 where there is no instance.
     passes: [u32; 3],
 }
 
-impl LaneCounts {
-    /// All of them, the fewest lanes first.
-    pub fn iter(self) -> impl DoubleEndedIterator<Item = u32> {
-        LANES
-            .into_iter()
-            .filter(move |&lanes| self.passes(lanes) > 0)
-    }
-
-    /// Vectors of a row of X that each of so many lanes loads; 0 where there is no instance.
-    pub fn passes(self, lanes: u32) -> u32 {
-        let place = LANES.iter().position(|&there_is| there_is == lanes);
-        place.map_or(0, |place| self.passes[place])
+impl Loads {
+    /// Those of the instances for an element type and rows of X of `features` elements whose loads have `width`
+    /// elements.
+    fn of<T: Operand>(instances: &[VectorInstances], features: u32, width: u32) -> Self {
+        let passes = [0; 3];
+        let mut loads = Self { width, passes };
+        for group in instances {
+            if group.elements.contains(&T::NAME) && group.widths.contains(&width) {
+                for &lanes in group.lanes {
+                    loads.add(lanes, group.passes, features.div_ceil(width));
+                }
+            }
+        }
+        loads
     }
 
     /// Adds an instance with lanes that load `passes` vectors of a row of X, where all lanes together load `vectors`.
@@ -103,10 +105,40 @@ impl LaneCounts {
         }
     }
 
-    /// The most lanes of these that are no more than `wanted`, or else the fewest.
-    pub fn at_most(self, wanted: u32) -> Option<u32> {
-        let fewer = self.iter().rev().find(|&lanes| lanes <= wanted);
-        fewer.or_else(|| self.iter().next())
+    /// Elements of a load.
+    pub fn width(self) -> u32 {
+        self.width
+    }
+
+    /// The numbers of lanes that there are instances of, the fewest first: some of 8, 16 and 32.
+    pub fn lane_counts(self) -> impl DoubleEndedIterator<Item = u32> {
+        LANES
+            .into_iter()
+            .filter(move |&lanes| self.passes(lanes) > 0)
+    }
+
+    /// The number of loads of each of so many lanes; 0 where there is no instance.
+    pub fn passes(self, lanes: u32) -> u32 {
+        let place = LANES.iter().position(|&there_is| there_is == lanes);
+        place.map_or(0, |place| self.passes[place])
+    }
+
+    /// Elements of a tile of so many lanes.
+    pub fn tile(self, lanes: u32) -> u32 {
+        lanes * self.width * self.passes(lanes).max(1)
+    }
+
+    /// The most lanes that are no more than `wanted`, or else the fewest.
+    pub fn lanes_at_most(self, wanted: u32) -> Option<u32> {
+        let fewer = self.lane_counts().rev().find(|&lanes| lanes <= wanted);
+        fewer.or_else(|| self.lane_counts().next())
+    }
+
+    /// The fewest lanes whose tile is a whole row of X, or else the most.
+    pub fn lanes_of_whole_row(self, features: u32) -> Option<u32> {
+        let is_whole = |&lanes: &u32| self.tile(lanes) >= features;
+        let whole = self.lane_counts().find(is_whole);
+        whole.or_else(|| self.lane_counts().last())
     }
 }
 
@@ -121,43 +153,28 @@ fn instances(reduction: Reduction, epilogue: EpilogueKind) -> &'static [VectorIn
     }
 }
 
-/// The numbers of lanes of the instances for an element type, rows of X of `features` elements and loads of `width`.
-fn lanes_of<T: Operand>(instances: &[VectorInstances], features: u32, width: u32) -> LaneCounts {
-    let mut counts = LaneCounts::default();
-    for group in instances {
-        if group.elements.contains(&T::NAME) && group.widths.contains(&width) {
-            for &lanes in group.lanes {
-                counts.add(lanes, group.passes, features.div_ceil(width));
-            }
-        }
-    }
-    counts
-}
-
-/// The instances that a product can take: their epilogue, the elements of their loads, and their numbers of lanes.
+/// The epilogue and the loads of the instances that a product can take, for rows of X of `features` elements that
+/// start at multiples of `multiple`.
 ///
-/// They have the epilogue and the `width` that are wanted, or else [`EpilogueKind::Scaled`], which can do the work of
-/// the others. Where neither has instances of that width, they load single elements.
+/// They have the epilogue that is wanted, or else [`EpilogueKind::Scaled`], which can do the work of the others, and
+/// the [widest] loads. Where neither has instances of that width, they load single elements.
 fn candidates<T: Operand>(
     features: u32,
-    width: u32,
+    multiple: u32,
     reduction: Reduction,
     epilogue: EpilogueKind,
-) -> (EpilogueKind, u32, LaneCounts) {
-    let choices = [
-        (epilogue, width),
-        (EpilogueKind::Scaled, width),
-        (epilogue, 1),
-        (EpilogueKind::Scaled, 1),
-    ];
-    let with_lanes = |(epilogue, width)| {
-        let lanes = lanes_of::<T>(instances(reduction, epilogue), features, width);
-        (epilogue, width, lanes)
-    };
-    let has_any = |(.., lanes): &(EpilogueKind, u32, LaneCounts)| lanes.iter().next().is_some();
-    let found = choices.into_iter().map(with_lanes).find(has_any);
+) -> (EpilogueKind, Loads) {
+    let width = widest::<T>(features, multiple, reduction);
+    let scaled = EpilogueKind::Scaled;
+    let loads = |epilogue, width| Loads::of::<T>(instances(reduction, epilogue), features, width);
     // Each type has instances of `Scaled` that load single elements; only the lanes would be missing.
-    found.unwrap_or((EpilogueKind::Scaled, 1, LaneCounts::default()))
+    let choices = [(epilogue, width), (scaled, width), (epilogue, 1)];
+    let choices = choices
+        .into_iter()
+        .map(|(epilogue, width)| (epilogue, loads(epilogue, width)));
+    let mut with_lanes = choices.filter(|(_, loads)| loads.lane_counts().next().is_some());
+    let found = with_lanes.next();
+    found.unwrap_or_else(|| (scaled, loads(scaled, 1)))
 }
 
 /// The same for the rows of X and Y of that shape.
@@ -165,9 +182,8 @@ fn candidates_of<T: Operand>(
     shape: LaunchShape,
     reduction: Reduction,
     epilogue: EpilogueKind,
-) -> (EpilogueKind, u32, LaneCounts) {
-    let width = width_of::<T>(shape, reduction);
-    candidates::<T>(shape.features, width, reduction, epilogue)
+) -> (EpilogueKind, Loads) {
+    candidates::<T>(shape.features, shape.vector_multiple(), reduction, epilogue)
 }
 
 /// The epilogue of the instance that a product takes: the one that is wanted, or [`EpilogueKind::Scaled`].
@@ -179,28 +195,18 @@ pub(crate) fn epilogue_kind_of<T: Operand>(
     candidates_of::<T>(shape, reduction, epilogue).0
 }
 
-/// The numbers of lanes that there are instances of, for packed X and Y.
-pub fn lanes<T: Operand>(
-    features: u32,
-    reduction: Reduction,
-    epilogue: EpilogueKind,
-) -> LaneCounts {
-    candidates::<T>(
-        features,
-        width::<T>(features, reduction),
-        reduction,
-        epilogue,
-    )
-    .2
+/// The loads that there are instances of, for packed X and Y.
+pub fn loads<T: Operand>(features: u32, reduction: Reduction, epilogue: EpilogueKind) -> Loads {
+    candidates::<T>(features, features, reduction, epilogue).1
 }
 
-/// The numbers of lanes that there are instances of, for the rows of X and Y of that shape.
-pub fn lanes_of_shape<T: Operand>(
+/// The loads that there are instances of, for the rows of X and Y of that shape, which may start at fewer multiples.
+pub fn loads_of_shape<T: Operand>(
     shape: LaunchShape,
     reduction: Reduction,
     epilogue: EpilogueKind,
-) -> LaneCounts {
-    candidates_of::<T>(shape, reduction, epilogue).2
+) -> Loads {
+    candidates_of::<T>(shape, reduction, epilogue).1
 }
 
 /// An instance: lanes of a sub-warp, elements of a load, loads of a lane.
@@ -212,25 +218,14 @@ pub(crate) fn variant<T: Operand>(
     reduction: Reduction,
     epilogue: EpilogueKind,
 ) -> Variant {
-    let (_, width, there_are) = candidates_of::<T>(shape, reduction, epilogue);
-    let lanes = there_are.at_most(shape.lanes).unwrap_or(WARP_SIZE);
-    (lanes, width, there_are.passes(lanes).max(1))
+    let loads = loads_of_shape::<T>(shape, reduction, epilogue);
+    let lanes = loads.lanes_at_most(shape.lanes).unwrap_or(WARP_SIZE);
+    (lanes, loads.width, loads.passes(lanes).max(1))
 }
 
-/// Elements that a lane loads at once: 16 bytes, or the largest part of them of which a row of X is a multiple; but
-/// four where 8 lanes then have the whole row. Loads of two elements have instances for rows of more than 32 f32, and
-/// maxima of other types than f32 load single elements.
-///
-/// X and Y are packed.
-pub fn width<T: Operand>(features: u32, reduction: Reduction) -> u32 {
-    widest::<T>(features, features, reduction)
-}
-
-/// The same for the rows of X and Y of that shape, which may start at fewer multiples.
-pub fn width_of<T: Operand>(shape: LaunchShape, reduction: Reduction) -> u32 {
-    widest::<T>(shape.features, shape.vector_multiple(), reduction)
-}
-
+/// The most elements that a lane loads at once: 16 bytes, or the largest part of them of which `multiple` is a
+/// multiple; but four where 8 lanes then have the whole row. Loads of two elements have instances for rows of more than
+/// 32 f32, and maxima of other types than f32 load single elements.
 fn widest<T: Operand>(features: u32, multiple: u32, reduction: Reduction) -> u32 {
     // No features at all are a multiple of everything, and nothing is launched for them.
     let multiple_of = 1 << multiple.trailing_zeros().min(T::MAX_WIDTH.ilog2());
