@@ -91,15 +91,17 @@ impl<E: SpmmElement> Spmm<E> {
     /// rows, unless loads are narrower than planned.
     fn lanes_of_rows(&self, shape: LaunchShape, planned: u32, epilogue: EpilogueKind) -> u32 {
         let (reduction, features) = (self.options.reduction, shape.features);
-        // All blocks of columns have the same lanes.
+        if self.kernel_for(features).items() != ItemKind::Tasks {
+            return planned;
+        }
+        // All blocks of columns have the lanes of the further ones.
         let epilogue = match self.choices.column_blocks {
             0 | 1 => epilogue,
             _ => EpilogueKind::Added,
         };
         let loads = vector::loads_of_shape::<E>(shape, reduction, epilogue);
         let packed = vector::loads::<E>(features, reduction, epilogue);
-        let has_tasks = self.kernel_for(features).items() == ItemKind::Tasks;
-        if !has_tasks || loads.width() == packed.width() {
+        if loads.width() == packed.width() {
             return planned;
         }
         let whole = loads.lanes_of_whole_row(features);

@@ -14,7 +14,8 @@ pub struct FeatureRow {
     element_bytes: u32,
     /// The loads of `vector`, where A is in one block of columns.
     loads_of_one_block: vector::Loads,
-    /// The same where A is in several blocks; the kernels for the first block have these too.
+    /// The loads of the kernels that add to Y, where A is in several blocks. The kernel of the first block has as many
+    /// lanes, but may load two elements where these load one. The model leaves that out.
     loads_of_blocks: vector::Loads,
     /// The usual loads of `in_step`, and the numbers of lanes that there are instances of.
     in_step_loads: in_step::Loads,

@@ -70,7 +70,7 @@ const LANES: [u32; 3] = [8, 16, 32];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loads {
     width: u32,
-    /// Loads of a lane for each number of lanes, 0 where there is no instance.
+    /// Loads of a lane for a tile, for each number of lanes; 0 where there is no instance.
     passes: [u32; 3],
 }
 
@@ -117,13 +117,13 @@ impl Loads {
             .filter(move |&lanes| self.passes(lanes) > 0)
     }
 
-    /// The number of loads of each of so many lanes; 0 where there is no instance.
+    /// Loads of each of so many lanes for a tile; 0 where there is no instance.
     pub fn passes(self, lanes: u32) -> u32 {
         let place = LANES.iter().position(|&there_is| there_is == lanes);
         place.map_or(0, |place| self.passes[place])
     }
 
-    /// Elements of a tile of so many lanes.
+    /// Elements of a tile of so many lanes; with one load of each lane if there is no instance.
     pub fn tile(self, lanes: u32) -> u32 {
         lanes * self.width * self.passes(lanes).max(1)
     }
@@ -167,13 +167,13 @@ fn candidates<T: Operand>(
     let width = widest::<T>(features, multiple, reduction);
     let scaled = EpilogueKind::Scaled;
     let loads = |epilogue, width| Loads::of::<T>(instances(reduction, epilogue), features, width);
-    // Each type has instances of `Scaled` that load single elements; only the lanes would be missing.
     let choices = [(epilogue, width), (scaled, width), (epilogue, 1)];
     let choices = choices
         .into_iter()
         .map(|(epilogue, width)| (epilogue, loads(epilogue, width)));
     let mut with_lanes = choices.filter(|(_, loads)| loads.lane_counts().next().is_some());
     let found = with_lanes.next();
+    // Every type has instances that scale and load single elements, so these need no check.
     found.unwrap_or_else(|| (scaled, loads(scaled, 1)))
 }
 
@@ -200,7 +200,8 @@ pub fn loads<T: Operand>(features: u32, reduction: Reduction, epilogue: Epilogue
     candidates::<T>(features, features, reduction, epilogue).1
 }
 
-/// The loads that there are instances of, for the rows of X and Y of that shape, which may start at fewer multiples.
+/// The loads that there are instances of, for the rows of X and Y of that shape. Rows with gaps between them may be
+/// less aligned than packed ones, and then loads have fewer elements.
 pub fn loads_of_shape<T: Operand>(
     shape: LaunchShape,
     reduction: Reduction,
