@@ -146,6 +146,19 @@ fn a_lane_loads_as_many_vectors_as_make_few_tiles_and_few_loads_past_the_row() {
     }
 }
 
+#[test]
+fn only_kernels_that_store_sums_load_two_elements() {
+    for features in [34, 50, 74, 602] {
+        let width = |epilogue| vector::loads::<f32>(features, Reduction::Sum, epilogue).width();
+        assert_eq!(width(EpilogueKind::Plain), 2);
+        assert_eq!(width(EpilogueKind::AnyOrder), 2);
+        assert_eq!(width(EpilogueKind::Scaled), 1);
+        assert_eq!(width(EpilogueKind::Added), 1);
+        let of_means = vector::loads::<f32>(features, Reduction::Mean, EpilogueKind::Scaled);
+        assert_eq!(of_means.width(), 1);
+    }
+}
+
 /// A row that 16-step tasks split into many parts, short rows and empty ones.
 fn matrix<E: SpmmElement>() -> CsrMatrix<E> {
     let mut rows: Vec<Vec<u32>> = (0..24).map(|row| (0..(row * 7) % 13).collect()).collect();
