@@ -207,9 +207,16 @@ impl Cuda {
     ) -> Result<(), DeviceError> {
         let entry_point = self.prepare(kernel, config)?;
         *self.last_kernel() = Some(Arc::clone(&entry_point.name));
+        let function = &entry_point.function;
         // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types, and the kernel's
-        // contract.
-        self.checked(unsafe { stream.launch(&entry_point.function, config, arguments) })
+        // contract. What the entry point says of waiting is so.
+        let launched = unsafe {
+            match entry_point.waits {
+                true => stream.launch_dependent(function, config, arguments),
+                false => stream.launch(function, config, arguments),
+            }
+        };
+        self.checked(launched)
     }
 
     /// The entry point, compiled and allowed its shared memory, for a launch that the device can do.

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use cuda_builder::{Arch, KernelResources, Module, Ptxas};
 use half::{bf16, f16};
+use ptx_archive::{DEPENDENT, waiting};
 use rayon::prelude::*;
 use warprow_kernels::gemm::{GemmKernel, GemmProblem};
 use warprow_kernels::matrix::Operand;
@@ -143,7 +144,15 @@ fn assemble(ptxas: &Ptxas) -> Vec<Assembled> {
     let scratch = tempfile::tempdir().unwrap();
     runs.par_iter()
         .flat_map_iter(|&(arch, run)| {
-            let texts = run.iter().map(|(_, text)| text.as_str());
+            // As the library loads them.
+            let texts: Vec<String> = run
+                .iter()
+                .map(|(_, text)| match arch >= DEPENDENT {
+                    true => waiting(text),
+                    false => text.clone(),
+                })
+                .collect();
+            let texts = texts.iter().map(String::as_str);
             let kernels = ptxas.assemble(texts, arch, scratch.path()).unwrap();
             let kernels: HashMap<String, KernelResources> = kernels
                 .into_iter()

@@ -1,5 +1,6 @@
 //! SpMM on every device, against the reference: plans, kernels, row orders, and every element type.
 
+mod chains;
 mod depth;
 mod device_plans;
 mod even_rows;

@@ -1,6 +1,7 @@
 //! The calls of the CUDA driver that `cust` 0.3.2 lacks, and the only raw ones.
 
 mod context;
+mod dependent;
 mod event;
 mod graph;
 mod peer;

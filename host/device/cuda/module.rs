@@ -9,7 +9,7 @@ use crate::device::properties::limits::KernelLimits;
 use cust::error::CudaError;
 use cust::function::{Function, FunctionAttribute};
 use cust::module::Module;
-use ptx_archive::Archive;
+use ptx_archive::{Archive, DEPENDENT, DEPENDENT_VERSION};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::mem;
@@ -38,6 +38,9 @@ pub(super) struct Modules {
     loads: Mutex<Vec<ModuleLoad>>,
 }
 
+/// The first version of the driver that lets a kernel of a graph start before the one before it has ended.
+const DEPENDENT_GRAPHS: Version = Version::new(12, 3);
+
 /// Where a user's kernels are from.
 #[derive(Clone, Debug)]
 enum Source {
@@ -64,6 +67,8 @@ enum ArchiveRef {
 pub(super) struct EntryPoint {
     pub name: Arc<str>,
     pub resources: KernelLimits,
+    /// Whether it waits for the launch before it: see [`ptx_archive::waiting`].
+    pub waits: bool,
     /// A function of the module.
     pub function: Function<'static>,
     more_shared_allowed: AtomicBool,
@@ -173,7 +178,7 @@ impl Modules {
         }
         for source in loaded {
             let found = match source {
-                Source::Module(module) => self.find_in(module, name)?,
+                Source::Module(module) => self.find_in(module, name, false)?,
                 Source::Archive(modules) => self.find_in_archive(modules, name)?,
             };
             if found.is_some() {
@@ -215,19 +220,43 @@ impl Modules {
             Some(module) => Arc::clone(module),
             None => {
                 let text = archive.text(module)?;
-                let version = Some(ptx_version(module.version));
+                let (text, version) = match self.kernels_wait() {
+                    true => (
+                        ptx_archive::waiting(&text),
+                        module.version.max(DEPENDENT_VERSION),
+                    ),
+                    false => (text, module.version),
+                };
+                let version = Some(ptx_version(version));
                 let module = Arc::new(self.compile(&module.name, &text, version)?);
                 *compiled = Some(Arc::clone(&module));
                 module
             }
         };
         drop(compiled);
-        self.find_in(&module, name)
+        self.find_in(&module, name, self.kernels_wait())
     }
 
-    fn find_in(&self, module: &Arc<Module>, name: &str) -> Result<Option<EntryPoint>, DeviceError> {
+    /// Whether the kernels of archives are compiled to wait for the launch before them.
+    fn kernels_wait(&self) -> bool {
+        let Version { major, minor } = self.compute_capability;
+        DEPENDENT.runs_on((major, minor))
+    }
+
+    /// Whether the driver takes kernels that wait into a graph as such.
+    pub fn has_dependent_graphs(&self) -> bool {
+        self.driver >= DEPENDENT_GRAPHS
+    }
+
+    /// The entry point in a module, whose kernels wait for the launch before them or do not.
+    fn find_in(
+        &self,
+        module: &Arc<Module>,
+        name: &str,
+        waits: bool,
+    ) -> Result<Option<EntryPoint>, DeviceError> {
         match module.get_function(name) {
-            Ok(function) => self.describe(name, function, module).map(Some),
+            Ok(function) => self.describe(name, function, module, waits).map(Some),
             Err(CudaError::NotFound) => Ok(None),
             Err(error) => Err(self.failed("look for a kernel in a module", error)),
         }
@@ -238,6 +267,7 @@ impl Modules {
         name: &str,
         function: Function<'_>,
         module: &Arc<Module>,
+        waits: bool,
     ) -> Result<EntryPoint, DeviceError> {
         let attribute = |attribute| match function.get_attribute(attribute) {
             Ok(value) => Ok(u32::try_from(value).unwrap_or(0)),
@@ -250,6 +280,7 @@ impl Modules {
         Ok(EntryPoint {
             name: name.into(),
             resources,
+            waits,
             // SAFETY: only the lifetime changes. The entry point keeps the module, and gives the function out only by
             // reference.
             function: unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) },

@@ -49,7 +49,8 @@ impl Cuda {
         // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types.
         let added = unsafe {
             let function = &entry_point.function;
-            recording.chain.add(function, config, arguments)
+            let waits = entry_point.waits && self.modules.has_dependent_graphs();
+            recording.chain.add(function, config, arguments, waits)
         };
         added.map_err(|error| self.driver_error(error))?;
         recording.last_kernel = Some(Arc::clone(&entry_point.name));

@@ -1,7 +1,7 @@
 // The table of driver functions. Each line becomes a stub, a slot and a name.
 //
 // It has all functions that cust 0.3.2 calls, under the names that the driver exports, and those that the workspace
-// itself calls. The tests include this file too, and call every function through the declarations of `cust::sys`.
+// itself calls. The tests include this file too, and call every function.
 functions! {
     cuArray3DCreate_v2
     cuArray3DGetDescriptor_v2
@@ -50,6 +50,7 @@ functions! {
     cuFuncSetSharedMemConfig
     cuGetErrorName
     cuGetErrorString
+    cuGraphAddDependencies_v2
     cuGraphAddKernelNode
     cuGraphCreate
     cuGraphDebugDotPrint
@@ -66,6 +67,7 @@ functions! {
     cuLaunchCooperativeKernel
     cuLaunchHostFunc
     cuLaunchKernel
+    cuLaunchKernelEx
     cuLinkAddData_v2
     cuLinkComplete
     cuLinkCreate_v2

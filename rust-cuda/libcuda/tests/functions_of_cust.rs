@@ -18,6 +18,10 @@ macro_rules! functions {
 }
 include!("../src/functions.rs");
 
+/// The functions of the table that are newer than cust, and that the library declares itself. None has more than five
+/// arguments.
+const DECLARED_HERE: [&str; 2] = ["cuGraphAddDependencies_v2", "cuLaunchKernelEx"];
+
 /// The source directory of a dependency.
 fn sources_of(package: &str) -> PathBuf {
     let rustc = env::var_os("RUSTC").unwrap_or("rustc".into());
@@ -98,7 +102,7 @@ fn a_stub_passes_on_all_arguments_of_each_function() {
         return;
     }
     let bindings = code_in(&sources_of("cust_raw"));
-    for name in TABLE {
+    for name in TABLE.iter().filter(|name| !DECLARED_HERE.contains(name)) {
         let (_, declared) = bindings.split_once(&format!("pub fn {name}(")).unwrap();
         let (arguments, _) = declared.split_once(") -> CUresult;").unwrap();
         let types: Vec<&str> = (arguments.split(','))

@@ -14,10 +14,12 @@
 
 mod arch;
 mod archive;
+mod dependent;
 mod index;
 mod write;
 
 pub use arch::{Arch, ParseArchError, ParsePtxVersionError, PtxVersion};
 pub use archive::{Archive, ArchiveError};
+pub use dependent::{DEPENDENT, DEPENDENT_VERSION, waiting};
 pub use index::{IndexError, Module};
 pub use write::write;

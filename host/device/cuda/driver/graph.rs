@@ -1,7 +1,7 @@
 //! Graphs of kernels.
 
-use super::check;
 use super::stream::Stream;
+use super::{check, dependent};
 use crate::device::error::DriverError;
 use cuda_std::launch::LaunchConfig;
 use cust::function::Function;
@@ -35,18 +35,22 @@ impl KernelChain {
         })
     }
 
-    /// Adds a kernel; the driver copies the arguments. The function's context must be current.
+    /// Adds a kernel; the driver copies the arguments. The function's context must be current. With `waits` its blocks
+    /// may start before the kernel before it has ended.
     ///
     /// # Safety
     ///
-    /// The pointers are to the function's arguments, with its types.
+    /// The pointers are to the function's arguments, with its types. With `waits` the kernel waits for the one before
+    /// it.
     pub unsafe fn add(
         &mut self,
         function: &Function<'_>,
         config: &LaunchConfig,
         arguments: &[*mut c_void],
+        waits: bool,
     ) -> Result<(), DriverError> {
         let LaunchConfig { grid, block, .. } = config;
+        let follows = !self.last.is_null();
         let parameters = CUDA_KERNEL_NODE_PARAMS {
             func: function.to_raw(),
             gridDimX: grid.x,
@@ -66,11 +70,16 @@ impl KernelChain {
                 &raw mut node,
                 self.graph,
                 &raw const self.last,
-                usize::from(!self.last.is_null()),
+                usize::from(follows && !waits),
                 &raw const parameters,
             )
         };
         check("add a kernel to a graph", result)?;
+        if follows && waits {
+            // SAFETY: both are kernels of the graph, which is alive.
+            let result = unsafe { dependent::add_edge(self.graph, self.last, node) };
+            check("add an edge to a graph", result)?;
+        }
         self.last = node;
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::check;
 use super::context::Context;
+use super::dependent;
 use crate::device::error::DriverError;
 use cuda_std::launch::LaunchConfig;
 use cust::function::Function;
@@ -135,6 +136,22 @@ impl Stream {
                 ptr::null_mut(),
             )
         };
+        check("launch a kernel", result)
+    }
+
+    /// The same for a kernel that waits for the launch before it: its blocks may start before that has ended.
+    ///
+    /// # Safety
+    ///
+    /// As for [`launch`](Self::launch); and the kernel waits before it reads or writes.
+    pub unsafe fn launch_dependent(
+        &self,
+        function: &Function<'_>,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<(), DriverError> {
+        // SAFETY: function and stream are alive; the rest is the caller's contract.
+        let result = unsafe { dependent::launch(self.raw, function.to_raw(), config, arguments) };
         check("launch a kernel", result)
     }
 

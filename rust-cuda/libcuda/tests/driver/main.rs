@@ -27,9 +27,15 @@ const NOT_FOUND: u32 = 500;
 
 macro_rules! functions {
     ($($name:ident)*) => {
-        /// The name of every function of the table, and the address that `cust` links to.
+        // Not those of `cust::sys`, which lacks some. They have the same addresses.
+        #[allow(non_snake_case, reason = "the names are the driver's")]
+        unsafe extern "C" {
+            $(fn $name();)*
+        }
+
+        /// The name of every function of the table, and the address that programs link to.
         fn functions() -> Vec<(&'static str, *const c_void)> {
-            vec![$((stringify!($name), cust::sys::$name as *const c_void)),*]
+            vec![$((stringify!($name), $name as *const c_void)),*]
         }
     };
 }
