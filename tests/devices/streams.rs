@@ -151,12 +151,16 @@ fn streams_that_share_what_they_read_run_at_the_same_time() {
         // The kernel is compiled.
         increment(&device, SHORT, &x, &mut results[0]);
         device.synchronize().unwrap();
-        let started = Instant::now();
-        for (stream, y) in streams.iter().zip(&mut results) {
-            stream.scope(|| increment(&device, LONG, &x, y));
-        }
-        device.synchronize().unwrap();
-        let elapsed = started.elapsed();
+        let mut run = || {
+            let started = Instant::now();
+            for (stream, y) in streams.iter().zip(&mut results) {
+                stream.scope(|| increment(&device, LONG, &x, y));
+            }
+            device.synchronize().unwrap();
+            started.elapsed()
+        };
+        // A GPU has few queues for its streams, and other tests may have work in them.
+        let elapsed = (0..10).map(|_| run()).min().unwrap();
         assert!(elapsed < 3 * LONG, "{elapsed:?} on {device}");
         for y in results {
             assert_eq!(y.download().unwrap(), [11], "{device}");

@@ -2,7 +2,7 @@
 
 use crate::{WAYS, bin_limits, products, whole};
 use std::collections::BTreeSet;
-use support::devices;
+use support::unshared_devices;
 use warprow::spgemm::SpgemmOptions;
 use warprow::{CsrMatrix, reference};
 use warprow_kernels::spgemm::BinLimits;
@@ -63,7 +63,7 @@ fn a_of(rows: u32) -> CsrMatrix<f32> {
 fn launched(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>, options: SpgemmOptions) -> BTreeSet<String> {
     let wanted = reference::spgemm(a.view(), b.view());
     let mut names = BTreeSet::new();
-    for device in devices() {
+    for device in unshared_devices() {
         let log = device.log_launches();
         for (product, way) in products(&device, a, b, options).unwrap().iter().zip(WAYS) {
             let product = product.map(|&value| f64::from(value));

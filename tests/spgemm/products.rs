@@ -2,7 +2,7 @@
 
 use crate::{SKEWED, assert_exact, assert_right, bin_limits, choices, products, sorted, whole};
 use std::time::{Duration, Instant};
-use support::devices;
+use support::{devices, unshared_devices};
 use warprow::device::{Device, EmulatorOptions};
 use warprow::reference::verify_spgemm;
 use warprow::spgemm::{Spgemm, SpgemmOptions, spgemm};
@@ -321,7 +321,7 @@ fn rows_that_are_all_copied_or_sorted_are_exact() {
         })
         .collect();
     let (a, b) = (whole(&rows_of_a, 40), whole(&rows_of_b, 3000));
-    for device in devices() {
+    for device in unshared_devices() {
         for low_memory in [false, true] {
             let options = SpgemmOptions::new().map_tuning(|tuning| tuning.low_memory(low_memory));
             let log = device.log_launches();
