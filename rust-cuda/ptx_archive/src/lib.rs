@@ -9,7 +9,8 @@
 //! | `stamp` | what the modules were made from, as text that only `cuda_builder` reads |
 //! | `axpy_f32.sm_80.ptx` | a module: valid PTX for its target |
 //!
-//! One kernel may have modules for several targets; [`Archive::module_for`] picks the best one for a GPU. Equal modules
+//! One kernel may have modules for several targets; [`Archive::module_for`] picks the best one for a GPU. [`waiting`]
+//! makes its kernels fit for launches that begin before the one before them has ended. Equal modules
 //! make equal archives, byte for byte: members are sorted, and all have one date.
 
 mod arch;
