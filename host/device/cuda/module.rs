@@ -9,7 +9,7 @@ use crate::device::properties::limits::KernelLimits;
 use cust::error::CudaError;
 use cust::function::{Function, FunctionAttribute};
 use cust::module::Module;
-use ptx_archive::{Archive, DEPENDENT, DEPENDENT_VERSION};
+use ptx_archive::{Archive, DEPENDENT};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::mem;
@@ -38,8 +38,8 @@ pub(super) struct Modules {
     loads: Mutex<Vec<ModuleLoad>>,
 }
 
-/// The first version of the driver that lets a kernel of a graph start before the one before it has ended.
-const DEPENDENT_GRAPHS: Version = Version::new(12, 3);
+/// The version of the driver from which on launches may be dependent everywhere, in CUDA graphs too.
+const DEPENDENT_LAUNCHES: Version = Version::new(12, 3);
 
 /// Where a user's kernels are from.
 #[derive(Clone, Debug)]
@@ -220,14 +220,11 @@ impl Modules {
             Some(module) => Arc::clone(module),
             None => {
                 let text = archive.text(module)?;
-                let (text, version) = match self.kernels_wait() {
-                    true => (
-                        ptx_archive::waiting(&text),
-                        module.version.max(DEPENDENT_VERSION),
-                    ),
-                    false => (text, module.version),
+                let text = match self.kernels_wait() {
+                    true => ptx_archive::waiting(&text),
+                    false => text,
                 };
-                let version = Some(ptx_version(version));
+                let version = Some(ptx_version(module.version));
                 let module = Arc::new(self.compile(&module.name, &text, version)?);
                 *compiled = Some(Arc::clone(&module));
                 module
@@ -240,12 +237,7 @@ impl Modules {
     /// Whether the kernels of archives are compiled to wait for the launch before them.
     fn kernels_wait(&self) -> bool {
         let Version { major, minor } = self.compute_capability;
-        DEPENDENT.runs_on((major, minor))
-    }
-
-    /// Whether the driver takes kernels that wait into a graph as such.
-    pub fn has_dependent_graphs(&self) -> bool {
-        self.driver >= DEPENDENT_GRAPHS
+        DEPENDENT.runs_on((major, minor)) && self.driver >= DEPENDENT_LAUNCHES
     }
 
     /// The entry point in a module, whose kernels wait for the launch before them or do not.

@@ -49,7 +49,7 @@ impl Cuda {
         // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types.
         let added = unsafe {
             let function = &entry_point.function;
-            let waits = entry_point.waits && self.modules.has_dependent_graphs();
+            let waits = entry_point.waits;
             recording.chain.add(function, config, arguments, waits)
         };
         added.map_err(|error| self.driver_error(error))?;

@@ -14,7 +14,7 @@ use crate::{Arch, PtxVersion};
 pub const DEPENDENT: Arch = Arch::SM90;
 
 /// The PTX version that brought them.
-pub const DEPENDENT_VERSION: PtxVersion = PtxVersion::new(7, 8);
+const DEPENDENT_VERSION: PtxVersion = PtxVersion::new(7, 8);
 
 /// The text of a module, each kernel of which waits for the launch before it. It is for [`DEPENDENT`] and newer GPUs,
 /// and for no other than before if its target was newer.

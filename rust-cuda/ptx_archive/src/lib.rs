@@ -9,9 +9,10 @@
 //! | `stamp` | what the modules were made from, as text that only `cuda_builder` reads |
 //! | `axpy_f32.sm_80.ptx` | a module: valid PTX for its target |
 //!
-//! One kernel may have modules for several targets; [`Archive::module_for`] picks the best one for a GPU. [`waiting`]
-//! makes its kernels fit for launches that begin before the one before them has ended. Equal modules
+//! One kernel may have modules for several targets; [`Archive::module_for`] picks the best one for a GPU. Equal modules
 //! make equal archives, byte for byte: members are sorted, and all have one date.
+//!
+//! [`waiting`] changes a module so that its kernels can be launched before the launch before them has ended.
 
 mod arch;
 mod archive;
@@ -21,6 +22,6 @@ mod write;
 
 pub use arch::{Arch, ParseArchError, ParsePtxVersionError, PtxVersion};
 pub use archive::{Archive, ArchiveError};
-pub use dependent::{DEPENDENT, DEPENDENT_VERSION, waiting};
+pub use dependent::{DEPENDENT, waiting};
 pub use index::{IndexError, Module};
 pub use write::write;

@@ -65,7 +65,7 @@ unsafe extern "C" {
     ) -> CUresult;
 }
 
-/// Launches a kernel that waits for the launch before it. The driver knows the function from CUDA 11.8 on, with sm_90.
+/// Launches a kernel that waits for the launch before it. Drivers have the function from CUDA 11.8 on.
 ///
 /// # Safety
 ///
@@ -99,8 +99,7 @@ pub(super) unsafe fn launch(
     }
 }
 
-/// Adds an edge to a graph, between a kernel and one that waits for it. The driver knows the function from CUDA 12.3
-/// on.
+/// Adds an edge to a graph, between a kernel and one that waits for it. Drivers have the function from CUDA 12.3 on.
 ///
 /// # Safety
 ///
