@@ -209,7 +209,7 @@ impl Cuda {
         *self.last_kernel() = Some(Arc::clone(&entry_point.name));
         let function = &entry_point.function;
         // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types, and the kernel's
-        // contract. What the entry point says of waiting is so.
+        // contract. `waits` is true only for kernels whose text begins with the wait.
         let launched = unsafe {
             match entry_point.waits {
                 true => stream.launch_dependent(function, config, arguments),

@@ -65,8 +65,9 @@ impl Device {
     /// Launches a kernel. [`launch!`](crate::launch!) is shorter to write.
     ///
     /// On a GPU it returns at once, and a later call returns the kernel's error. The emulator runs the kernel to its
-    /// end. Launches of one stream run one after the other. From compute capability 9.0 on, the blocks of a kernel that
-    /// comes from an archive may start while the launch before ends; they wait for it before their first instruction.
+    /// end. Launches of one stream run one after the other. From compute capability 9.0 and CUDA 12.3 on, the blocks of
+    /// a kernel that comes from an archive may start once all blocks of the launch before have ended; they wait for
+    /// what those have written before they do anything else.
     ///
     /// # Errors
     ///

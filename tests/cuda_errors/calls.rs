@@ -14,15 +14,15 @@ use warprow::launch;
 const LOG: &str = "FAKE_LOG";
 
 /// Runs `body` as [`with_driver`] does, with a log of the driver's calls.
-fn with_log(name: &str, environment: &[(&str, &str)], body: impl FnOnce()) {
+pub fn with_log(name: &str, environment: &[(&str, &str)], body: impl FnOnce()) {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().to_str().unwrap();
     let environment = [&[(LOG, path)], environment].concat();
-    with_driver(&format!("calls::{name}"), &environment, body);
+    with_driver(name, &environment, body);
 }
 
 /// The calls since the last time.
-fn calls() -> Vec<String> {
+pub fn calls() -> Vec<String> {
     let path = env::var_os(LOG).unwrap();
     let lines = fs::read_to_string(&path).unwrap();
     fs::write(path, "").unwrap();
@@ -77,7 +77,7 @@ fn launch(device: &Device, y: &mut DeviceBuffer<u32>) {
 #[test]
 fn streams_wait_for_each_other_where_they_must_and_only_there() {
     with_log(
-        "streams_wait_for_each_other_where_they_must_and_only_there",
+        "calls::streams_wait_for_each_other_where_they_must_and_only_there",
         &[],
         || {
             let device = with_kernel();
@@ -125,7 +125,7 @@ fn streams_wait_for_each_other_where_they_must_and_only_there() {
 #[test]
 fn a_context_and_a_stream_of_someone_else_are_not_destroyed() {
     with_log(
-        "a_context_and_a_stream_of_someone_else_are_not_destroyed",
+        "calls::a_context_and_a_stream_of_someone_else_are_not_destroyed",
         &[],
         || {
             struct Owner(Arc<AtomicBool>);
@@ -203,7 +203,7 @@ fn a_context_and_a_stream_of_someone_else_are_not_destroyed() {
 #[test]
 fn a_device_of_its_own_gives_its_context_and_stream_back() {
     with_log(
-        "a_device_of_its_own_gives_its_context_and_stream_back",
+        "calls::a_device_of_its_own_gives_its_context_and_stream_back",
         &[],
         || {
             let device = with_kernel();
@@ -223,7 +223,7 @@ fn a_device_of_its_own_gives_its_context_and_stream_back() {
 
 #[test]
 fn the_pool_keeps_what_its_limit_allows() {
-    with_log("the_pool_keeps_what_its_limit_allows", &[], || {
+    with_log("calls::the_pool_keeps_what_its_limit_allows", &[], || {
         let device = Device::cuda(0).unwrap();
         let frees = || {
             calls()
@@ -256,7 +256,7 @@ fn the_pool_keeps_what_its_limit_allows() {
 fn a_copy_that_runs_keeps_its_pinned_memory_until_it_is_waited_for() {
     const NOT_READY: &str = "600";
     let environment = [("FAKE_EVENT_QUERY_ANSWER", NOT_READY)];
-    let name = "a_copy_that_runs_keeps_its_pinned_memory_until_it_is_waited_for";
+    let name = "calls::a_copy_that_runs_keeps_its_pinned_memory_until_it_is_waited_for";
     with_log(name, &environment, || {
         let device = Device::cuda(0).unwrap();
         let buffer = device.zeros::<u32>(5).unwrap();

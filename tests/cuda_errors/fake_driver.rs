@@ -5,6 +5,8 @@
 
 #![allow(non_snake_case, reason = "the names are the driver's")]
 
+mod fake_graphs;
+
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -320,44 +322,6 @@ extern "C" fn cuLaunchKernel(
     let answer = in_context();
     LAUNCHES.fetch_add(1, SeqCst);
     answer
-}
-
-/// Kernels in the graph that is made.
-static NODES: AtomicI32 = AtomicI32::new(0);
-
-/// # Safety
-///
-/// `node` is valid for a write, and `dependencies` has `count` elements.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuGraphAddKernelNode(
-    node: *mut *mut c_void,
-    _graph: *mut c_void,
-    dependencies: *const *mut c_void,
-    count: usize,
-) -> u32 {
-    // Each kernel waits for the one before; a node's handle is its number, counted from 1.
-    let before = NODES.fetch_add(1, SeqCst) as usize;
-    // SAFETY: the caller's contract.
-    let after_the_last = unsafe {
-        node.write(ptr::without_provenance_mut(before + 1));
-        count == usize::from(before > 0) && (count == 0 || (*dependencies).addr() == before)
-    };
-    if after_the_last {
-        in_context()
-    } else {
-        INVALID_VALUE
-    }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cuGraphLaunch(_graph: *mut c_void, stream: *mut c_void) -> u32 {
-    log(&format!("launch in {stream:p}"));
-    let answer = in_context();
-    LAUNCHES.fetch_add(NODES.load(SeqCst), SeqCst);
-    match answer {
-        SUCCESS => setting("FAKE_GRAPH_LAUNCH_ANSWER", 0) as u32,
-        error => error,
-    }
 }
 
 fn name(code: u32) -> &'static CStr {

@@ -6,6 +6,7 @@
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 
 mod calls;
+mod dependent;
 mod modules;
 
 use cuda_std::prelude::*;

@@ -16,7 +16,7 @@ const SLOW: &str = ".version 7.0\n.target sm_80\n.address_size 64\n// slow.to.co
 const LONG: Duration = Duration::from_millis(500);
 
 /// An archive of one module of a kernel for each target, all of that text and PTX version.
-fn archive(kernel: &str, targets: &[&str], version: PtxVersion, text: &str) -> Vec<u8> {
+pub fn archive(kernel: &str, targets: &[&str], version: PtxVersion, text: &str) -> Vec<u8> {
     let module = |target: &&str| Module {
         name: format!("{kernel}.{target}.ptx"),
         target: target.parse::<Arch>().unwrap(),

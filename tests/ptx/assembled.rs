@@ -148,7 +148,7 @@ fn assemble(ptxas: &Ptxas) -> Vec<Assembled> {
             let texts: Vec<String> = run
                 .iter()
                 .map(|(_, text)| match arch >= DEPENDENT {
-                    true => waiting(text),
+                    true => waiting(text).unwrap(),
                     false => text.clone(),
                 })
                 .collect();

@@ -44,7 +44,7 @@ const DEPENDENT_LAUNCHES: Version = Version::new(12, 3);
 /// Where a user's kernels are from.
 #[derive(Clone, Debug)]
 enum Source {
-    Module(Arc<Module>),
+    Module(Arc<Compiled>),
     Archive(Arc<LazyModules>),
 }
 
@@ -53,7 +53,15 @@ enum Source {
 struct LazyModules {
     archive: ArchiveRef,
     /// By the module's name. A thread that compiles a module holds its lock, so that others wait for it.
-    compiled: HashMap<String, Mutex<Option<Arc<Module>>>>,
+    compiled: HashMap<String, Mutex<Option<Arc<Compiled>>>>,
+}
+
+/// A module that the driver has compiled.
+#[derive(Debug)]
+struct Compiled {
+    module: Module,
+    /// Whether its kernels wait for the launch before them: see [`ptx_archive::waiting`].
+    waits: bool,
 }
 
 #[derive(Debug)]
@@ -67,13 +75,13 @@ enum ArchiveRef {
 pub(super) struct EntryPoint {
     pub name: Arc<str>,
     pub resources: KernelLimits,
-    /// Whether it waits for the launch before it: see [`ptx_archive::waiting`].
+    /// Whether it waits for the launch before it.
     pub waits: bool,
     /// A function of the module.
     pub function: Function<'static>,
     more_shared_allowed: AtomicBool,
     /// Behind the function, which points into it.
-    _module: Arc<Module>,
+    _module: Arc<Compiled>,
 }
 
 impl LazyModules {
@@ -119,7 +127,8 @@ impl Modules {
     /// Compiles a module and adds it.
     pub fn load(&self, text: &str) -> Result<(), DeviceError> {
         let module = self.compile("loaded PTX", text, ptx::version(text))?;
-        self.add(Source::Module(Arc::new(module)));
+        let waits = false;
+        self.add(Source::Module(Arc::new(Compiled { module, waits })));
         Ok(())
     }
 
@@ -178,7 +187,7 @@ impl Modules {
         }
         for source in loaded {
             let found = match source {
-                Source::Module(module) => self.find_in(module, name, false)?,
+                Source::Module(module) => self.find_in(module, name)?,
                 Source::Archive(modules) => self.find_in_archive(modules, name)?,
             };
             if found.is_some() {
@@ -220,35 +229,34 @@ impl Modules {
             Some(module) => Arc::clone(module),
             None => {
                 let text = archive.text(module)?;
-                let text = match self.kernels_wait() {
+                let waiting = match self.has_dependent_launches() {
                     true => ptx_archive::waiting(&text),
-                    false => text,
+                    false => None,
                 };
-                let version = Some(ptx_version(module.version));
-                let module = Arc::new(self.compile(&module.name, &text, version)?);
+                let waits = waiting.is_some();
+                let (text, version) = (waiting.unwrap_or(text), ptx_version(module.version));
+                let module = self.compile(&module.name, &text, Some(version))?;
+                let module = Arc::new(Compiled { module, waits });
                 *compiled = Some(Arc::clone(&module));
                 module
             }
         };
         drop(compiled);
-        self.find_in(&module, name, self.kernels_wait())
+        self.find_in(&module, name)
     }
 
-    /// Whether the kernels of archives are compiled to wait for the launch before them.
-    fn kernels_wait(&self) -> bool {
+    fn has_dependent_launches(&self) -> bool {
         let Version { major, minor } = self.compute_capability;
         DEPENDENT.runs_on((major, minor)) && self.driver >= DEPENDENT_LAUNCHES
     }
 
-    /// The entry point in a module, whose kernels wait for the launch before them or do not.
     fn find_in(
         &self,
-        module: &Arc<Module>,
+        module: &Arc<Compiled>,
         name: &str,
-        waits: bool,
     ) -> Result<Option<EntryPoint>, DeviceError> {
-        match module.get_function(name) {
-            Ok(function) => self.describe(name, function, module, waits).map(Some),
+        match module.module.get_function(name) {
+            Ok(function) => self.describe(name, function, module).map(Some),
             Err(CudaError::NotFound) => Ok(None),
             Err(error) => Err(self.failed("look for a kernel in a module", error)),
         }
@@ -258,8 +266,7 @@ impl Modules {
         &self,
         name: &str,
         function: Function<'_>,
-        module: &Arc<Module>,
-        waits: bool,
+        module: &Arc<Compiled>,
     ) -> Result<EntryPoint, DeviceError> {
         let attribute = |attribute| match function.get_attribute(attribute) {
             Ok(value) => Ok(u32::try_from(value).unwrap_or(0)),
@@ -272,7 +279,7 @@ impl Modules {
         Ok(EntryPoint {
             name: name.into(),
             resources,
-            waits,
+            waits: module.waits,
             // SAFETY: only the lifetime changes. The entry point keeps the module, and gives the function out only by
             // reference.
             function: unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) },

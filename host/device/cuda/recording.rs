@@ -46,7 +46,8 @@ impl Cuda {
         arguments: &[*mut c_void],
     ) -> Result<(), DeviceError> {
         let entry_point = self.prepare(kernel, config)?;
-        // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types.
+        // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types. `waits` is true
+        // only for kernels whose text begins with the wait.
         let added = unsafe {
             let function = &entry_point.function;
             let waits = entry_point.waits;

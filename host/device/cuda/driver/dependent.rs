@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 /// `CUlaunchAttribute` of cuda.h.
-#[repr(C)]
+#[repr(C, align(8))]
 struct Attribute {
     id: u32,
     padding: u32,
@@ -46,7 +46,10 @@ const PROGRAMMATIC_PORT: u8 = 1;
 const PROGRAMMATIC_DEPENDENCY: u8 = 1;
 
 // As in a C compiler, for 64 bits.
-const _: () = assert!(size_of::<Attribute>() == 72 && size_of::<Config>() == 56);
+const _: () = {
+    assert!(size_of::<Attribute>() == 72 && align_of::<Attribute>() == 8);
+    assert!(size_of::<Config>() == 56 && size_of::<EdgeData>() == 8);
+};
 
 unsafe extern "C" {
     fn cuLaunchKernelEx(
