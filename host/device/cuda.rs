@@ -207,16 +207,10 @@ impl Cuda {
     ) -> Result<(), DeviceError> {
         let entry_point = self.prepare(kernel, config)?;
         *self.last_kernel() = Some(Arc::clone(&entry_point.name));
-        let function = &entry_point.function;
+        let (function, waits) = (&entry_point.function, entry_point.waits);
         // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types, and the kernel's
         // contract. `waits` is true only for kernels whose text begins with the wait.
-        let launched = unsafe {
-            match entry_point.waits {
-                true => stream.launch_dependent(function, config, arguments),
-                false => stream.launch(function, config, arguments),
-            }
-        };
-        self.checked(launched)
+        self.checked(unsafe { stream.launch(function, config, arguments, waits) })
     }
 
     /// The entry point, compiled and allowed its shared memory, for a launch that the device can do.

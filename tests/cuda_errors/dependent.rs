@@ -1,4 +1,4 @@
-//! Which kernels are launched before the launch before them has ended, and on which GPUs and drivers.
+//! Dependent launches: which kernels have them, on which GPUs and with which drivers.
 
 use super::calls::{calls, with_log};
 use super::innocent;
@@ -11,7 +11,7 @@ use warprow::launch;
 const KERNEL: &str = ".version 7.0\n.target sm_80\n.address_size 64\n\n\
                       .visible .entry innocent(\n\t.param .b64 innocent_param_0\n)\n{\n\tret;\n}\n";
 
-/// The lines of the driver's calls that launch two kernels, one by one and in a graph.
+/// The driver's calls, without their streams, that launch two kernels: one by one, and in a graph.
 fn launches(device: &Device) -> Vec<String> {
     let innocent = innocent();
     let mut y = device.zeros::<u32>(1).unwrap();
@@ -27,15 +27,11 @@ fn launches(device: &Device) -> Vec<String> {
     let graph = device.record(twice).unwrap();
     // SAFETY: the buffer is alive.
     unsafe { graph.launch().unwrap() };
-    let all = calls().into_iter().filter_map(|call| {
-        let launch = call
-            .split_once(" in 0x")
-            .map(|(launch, _)| launch.to_owned());
-        let is_edge = call.contains("edge");
-        launch.or(is_edge.then_some(call))
-    });
-    let is_launch = |call: &String| call.contains("launch") || call.contains("edge");
-    all.filter(is_launch).collect()
+    let calls = calls().into_iter();
+    calls
+        .filter(|call| call.contains("launch") || call.contains("edge"))
+        .map(|call| call.split(" in 0x").next().unwrap().to_owned())
+        .collect()
 }
 
 fn with_archive(text: &str) -> Device {
@@ -49,9 +45,9 @@ fn with_archive(text: &str) -> Device {
 const NORMAL: [&str; 3] = ["launch"; 3];
 
 #[test]
-fn kernels_of_an_archive_are_from_sm_90_on() {
+fn kernels_of_an_archive_have_them_from_sm_90_on() {
     with_log(
-        "dependent::kernels_of_an_archive_are_from_sm_90_on",
+        "dependent::kernels_of_an_archive_have_them_from_sm_90_on",
         &[("FAKE_CAPABILITY", "90"), ("FAKE_CUDA_VERSION", "12030")],
         || {
             let wanted = [

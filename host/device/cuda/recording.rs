@@ -49,8 +49,7 @@ impl Cuda {
         // SAFETY: the caller guarantees that the pointers are to arguments of the entry point's types. `waits` is true
         // only for kernels whose text begins with the wait.
         let added = unsafe {
-            let function = &entry_point.function;
-            let waits = entry_point.waits;
+            let (function, waits) = (&entry_point.function, entry_point.waits);
             recording.chain.add(function, config, arguments, waits)
         };
         added.map_err(|error| self.driver_error(error))?;

@@ -107,51 +107,42 @@ impl Stream {
         check("finish what was launched", result)
     }
 
-    /// Launches a kernel; the driver copies the arguments before it returns.
+    /// Launches a kernel; the driver copies the arguments before it returns. With `waits` its blocks may start before
+    /// the launch before it has ended.
     ///
     /// # Safety
     ///
-    /// The pointers are to the function's arguments, with its types, and the kernel's own contract holds.
+    /// The pointers are to the function's arguments, with its types, and the kernel's own contract holds. With `waits`
+    /// the kernel waits for the launch before it.
     pub unsafe fn launch(
         &self,
         function: &Function<'_>,
         config: &LaunchConfig,
         arguments: &[*mut c_void],
+        waits: bool,
     ) -> Result<(), DriverError> {
         let LaunchConfig { grid, block, .. } = config;
         // SAFETY: function and stream are alive; the rest is the caller's contract. The driver does not write to the
         // list of arguments.
         let result = unsafe {
-            sys::cuLaunchKernel(
-                function.to_raw(),
-                grid.x,
-                grid.y,
-                grid.z,
-                block.x,
-                block.y,
-                block.z,
-                config.shared_bytes,
-                self.raw,
-                arguments.as_ptr().cast_mut(),
-                ptr::null_mut(),
-            )
+            if waits {
+                dependent::launch(self.raw, function.to_raw(), config, arguments)
+            } else {
+                sys::cuLaunchKernel(
+                    function.to_raw(),
+                    grid.x,
+                    grid.y,
+                    grid.z,
+                    block.x,
+                    block.y,
+                    block.z,
+                    config.shared_bytes,
+                    self.raw,
+                    arguments.as_ptr().cast_mut(),
+                    ptr::null_mut(),
+                )
+            }
         };
-        check("launch a kernel", result)
-    }
-
-    /// The same for a kernel that waits for the launch before it: its blocks may start before that has ended.
-    ///
-    /// # Safety
-    ///
-    /// As for [`launch`](Self::launch); and the kernel waits before it reads or writes.
-    pub unsafe fn launch_dependent(
-        &self,
-        function: &Function<'_>,
-        config: &LaunchConfig,
-        arguments: &[*mut c_void],
-    ) -> Result<(), DriverError> {
-        // SAFETY: function and stream are alive; the rest is the caller's contract.
-        let result = unsafe { dependent::launch(self.raw, function.to_raw(), config, arguments) };
         check("launch a kernel", result)
     }
 
