@@ -43,6 +43,8 @@ fn all_options<E: SpmmElement>() -> Vec<SpmmOptions> {
         let capabilities = kernel.capabilities();
         capabilities.deterministic && capabilities.has::<E>(Reduction::Sum)
     });
+    // What a plan has for a kernel differs by whether values are made wider, and not else by their type.
+    let by_kernel = by_kernel.filter(|_| ["f32", "f16"].contains(&E::NAME));
     all.extend(
         by_kernel.map(|&kernel| SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel))),
     );
@@ -74,9 +76,13 @@ fn product<E: SpmmElement>(plan: &Spmm<E>) -> Vec<u64> {
 
 fn plans_agree<E: SpmmElement>() {
     let [a, _] = matrices::<E::Sum>();
-    for device in devices() {
+    for (number, device) in devices().into_iter().enumerate() {
         let there = DeviceCsr::upload(&device, a.view()).unwrap();
-        for options in all_options::<E>() {
+        for (turn, options) in all_options::<E>().into_iter().enumerate() {
+            // The emulators take turns.
+            if device.is_emulator() && turn % 2 == number {
+                continue;
+            }
             let of_host = Spmm::<E>::plan_wide(&device, a.view(), options).unwrap();
             let of_device = Spmm::<E>::plan_device(&there, options).unwrap();
             assert_eq!(
@@ -108,13 +114,17 @@ fn new_values_are_those_of_a_new_plan<E: SpmmElement>() {
     let [a, other] = matrices::<E>();
     let wide =
         |a: &CsrMatrix<E>| -> CsrMatrix<E::Sum> { a.map(|value| E::Sum::from_f64(value.to_f64())) };
-    for device in devices() {
+    for (emulator, device) in devices().into_iter().enumerate() {
         let other_values = device.upload(wide(&other).data()).unwrap();
         for (number, options) in all_options::<E>()
             .into_iter()
             .map(|options| options.updatable(true))
             .enumerate()
         {
+            // The emulators take turns.
+            if device.is_emulator() && number % 2 != emulator {
+                continue;
+            }
             let rows = [&a, &other].map(Clone::clone);
             // Each type with the default options, and one with all: the order of the host's values is the same code.
             let has_columns = number == 0 || E::NAME == "f32";

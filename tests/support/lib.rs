@@ -24,6 +24,18 @@ pub fn devices() -> Vec<Device> {
     devices
 }
 
+/// One of the two emulators of [`devices`], in order in even turns and in a random order in odd ones; and the GPU. For
+/// loops over so many cases that each kernel has some on either emulator.
+///
+/// # Panics
+///
+/// As [`devices`].
+pub fn devices_in_turn(turn: usize) -> Vec<Device> {
+    let mut devices = devices();
+    devices.remove((turn + 1) % 2);
+    devices
+}
+
 /// As [`devices`], with a handle of the GPU that no other test has: a log of its launches has those of one test alone.
 ///
 /// # Panics

@@ -2,7 +2,7 @@
 
 use super::{exact, kernels, run, whole, whole_dense};
 use proptest::prelude::*;
-use support::devices;
+use support::devices_in_turn;
 use warprow::reference::Operation;
 use warprow::{Reduction, Spmm, SpmmElement, SpmmOptions, SpmmTuning, bf16, f16};
 
@@ -31,12 +31,13 @@ fn any_product_is_exact<E: SpmmElement>(
         .alpha(alpha)
         .beta(beta)
         .y(y.view());
-    for device in devices() {
-        for kernel in kernels(options.reduction) {
-            let options = options.map_tuning(|tuning| tuning.kernel(kernel));
+    let expected = exact(operation, &a, &x);
+    for (number, kernel) in kernels(options.reduction).enumerate() {
+        let options = options.map_tuning(|tuning| tuning.kernel(kernel));
+        for device in devices_in_turn(features + number) {
             let plan = Spmm::plan(&device, a.view(), options).unwrap();
             let found = run(&plan, x.view(), [alpha, beta], y.view());
-            assert_eq!(found, exact(operation, &a, &x), "{plan}");
+            assert_eq!(found, expected, "{plan}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Matrices in blocks of columns, whose products are added up block by block.
 
 use super::{exact, run, whole, whole_dense};
-use support::devices;
+use support::devices_in_turn;
 use warprow::reference::Operation;
 use warprow::spmm::RowOrder;
 use warprow::{Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16};
@@ -22,24 +22,33 @@ fn rows() -> Vec<Vec<u32>> {
 fn blocks_are_exact<E: SpmmElement>() {
     let a = whole::<E>(&rows(), 300);
     // 400 blocks are more than columns: a plan has one for each column then, which takes long.
-    for (features, lanes, most) in [(5, 8, 400), (33, 16, 7), (64, 16, 7), (130, 32, 7)] {
+    let wide = size_of::<E>() == size_of::<E::Sum>();
+    let cases = [(5, 8, 400), (33, 16, 7), (64, 16, 7), (130, 32, 7)];
+    // 16-bit elements have one block, whatever is asked for.
+    for (features, lanes, most) in cases.into_iter().skip(if wide { 0 } else { 2 }) {
         let (x, y) = (
             whole_dense::<E>(300, features),
             whole_dense::<E>(90, features),
         );
-        for factors in [[1.0, 0.0], [1.0, 1.0], [2.0, -3.0]] {
+        for (turn, factors) in [[1.0, 0.0], [1.0, 1.0], [2.0, -3.0]]
+            .into_iter()
+            .enumerate()
+        {
             let operation = Operation::new()
                 .reduction(Reduction::Sum)
                 .alpha(factors[0])
                 .beta(factors[1])
                 .y(y.view());
             let expected = exact(operation, &a, &x);
-            for (column_blocks, task_size, order) in [
+            for (number, (column_blocks, task_size, order)) in [
                 (1, 24, RowOrder::Given),
                 (2, 9, RowOrder::FirstColumn),
                 (3, 1000, RowOrder::Given),
                 (most, 24, RowOrder::Given),
-            ] {
+            ]
+            .into_iter()
+            .enumerate()
+            {
                 let options = SpmmOptions::new().tuning(
                     SpmmTuning::new()
                         .kernel(SpmmKernel::Vector)
@@ -48,9 +57,8 @@ fn blocks_are_exact<E: SpmmElement>() {
                         .order(order)
                         .lanes(lanes),
                 );
-                for device in devices() {
+                for device in devices_in_turn(turn + number) {
                     let plan = Spmm::plan(&device, a.view(), options).unwrap();
-                    let wide = size_of::<E>() == size_of::<E::Sum>();
                     let blocks = if wide { column_blocks.min(300) } else { 1 };
                     assert_eq!(plan.column_blocks(), blocks, "{plan}");
                     let found = run(&plan, x.view(), factors, y.view());

@@ -2,6 +2,7 @@
 
 use super::{cut, exact, kernels, run, whole, whole_dense};
 use std::collections::BTreeSet;
+use support::devices_in_turn;
 use warprow::reference::Operation;
 use warprow::spmm::RowOrder;
 use warprow::{
@@ -203,24 +204,28 @@ fn run_each_ending<E: SpmmElement>(
 }
 
 fn run_every_choice<E: SpmmElement>(ran: &mut BTreeSet<&'static str>) {
-    for device in support::devices() {
-        for reduction in [Reduction::Sum, Reduction::Max] {
-            for kernel in kernels(reduction) {
-                // Only these have a choice of lanes.
-                let lanes = match kernel {
-                    SpmmKernel::InStep => &LANES[..],
-                    SpmmKernel::Vector | SpmmKernel::RowGroups => &LANES[1..],
-                    _ => &LANES[1..2],
-                };
-                // Loads of one, two, four and eight elements, one to four of them for each lane; the most features are
-                // whole cache lines and not.
-                for features in [7, 12, 23, 28, 36, 40, 41, 50, 74, 100, 101, 128] {
-                    for (lanes, order) in lanes.iter().flat_map(|&lanes| {
-                        [RowOrder::Given, RowOrder::FirstColumn].map(|order| (lanes, order))
-                    }) {
-                        let options = cut(reduction)
-                            .map_tuning(|tuning| tuning.kernel(kernel).lanes(lanes).order(order));
-                        run_each_ending::<E>(&device, features, options, ran);
+    for reduction in [Reduction::Sum, Reduction::Max] {
+        for kernel in kernels(reduction) {
+            // Only these have a choice of lanes.
+            let lanes = match kernel {
+                SpmmKernel::InStep => &LANES[..],
+                SpmmKernel::Vector | SpmmKernel::RowGroups => &LANES[1..],
+                _ => &LANES[1..2],
+            };
+            // Loads of one, two, four and eight elements, one to four of them for each lane; the most features are
+            // whole cache lines and not.
+            let widths = [7, 12, 23, 28, 36, 40, 41, 50, 74, 100, 101, 128];
+            for (turn, features) in widths.into_iter().enumerate() {
+                for &lanes in lanes {
+                    let options =
+                        cut(reduction).map_tuning(|tuning| tuning.kernel(kernel).lanes(lanes));
+                    let orders = [RowOrder::Given, RowOrder::FirstColumn];
+                    for (number, order) in orders.into_iter().enumerate() {
+                        let options = options.map_tuning(|tuning| tuning.order(order));
+                        // The emulators take turns with each order.
+                        for device in devices_in_turn(turn + number) {
+                            run_each_ending::<E>(&device, features, options, ran);
+                        }
                     }
                 }
             }

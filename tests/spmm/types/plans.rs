@@ -13,9 +13,13 @@ fn transposes_are_those_of_the_reference<E: SpmmElement>() {
     let part = a.slice_outer(7..30);
     let part_transpose = part.transpose_view().to_csr();
     let zeros = Array2::from_elem((29, features), E::from_f64(0.0));
-    for device in devices() {
+    for (number, device) in devices().into_iter().enumerate() {
         let reductions = [Reduction::Sum, Reduction::Mean];
-        for options in reductions.into_iter().flat_map(cut_by_each) {
+        for (turn, options) in (reductions.into_iter().flat_map(cut_by_each)).enumerate() {
+            // The emulators take turns.
+            if device.is_emulator() && turn % 2 != number {
+                continue;
+            }
             let options = options.transpose(true);
             for stored in [a.clone(), a.to_csc()] {
                 let plan = Spmm::plan(&device, stored.view(), options).unwrap();
@@ -40,18 +44,15 @@ fn bits<E: SpmmElement>(y: &Array2<E>) -> Vec<u64> {
 }
 
 fn two_runs_have_the_same_bits<E: SpmmElement>() {
-    let a = generate::rmat::<E>(200, 3000, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
-    let x = generate::dense::<E>(200, 40, 4).unwrap();
+    let a = generate::rmat::<E>(150, 1500, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
+    let x = generate::dense::<E>(150, 40, 4).unwrap();
     for device in devices() {
         for options in Reduction::ALL.iter().copied().flat_map(cut_by_each) {
             let options = options.deterministic(true);
-            let product = || {
-                let plan = Spmm::plan(&device, a.view(), options).unwrap();
-                let once = plan.multiply(x.view()).unwrap();
-                [once, plan.multiply(x.view()).unwrap()]
-            };
-            let [one, two] = product();
-            let [three, _] = product();
+            let plan = || Spmm::plan(&device, a.view(), options).unwrap();
+            let product = |plan: &Spmm<E>| plan.multiply(x.view()).unwrap();
+            let (first, second) = (plan(), plan());
+            let [one, two, three] = [&first, &first, &second].map(product);
             assert_eq!(bits(&one), bits(&two), "{options:?} on {device}");
             assert_eq!(
                 bits(&one),

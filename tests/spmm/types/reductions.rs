@@ -23,7 +23,7 @@ const FACTORS: [[f64; 2]; 6] = [
 fn reductions_verify_at_odd_widths<E: SpmmElement>() {
     let a = generate::uniform::<E>(37, 53, 400, 1).unwrap();
     let wide = generate::uniform::<E::Sum>(37, 53, 400, 2).unwrap();
-    for device in devices() {
+    for (number, device) in devices().into_iter().enumerate() {
         for &reduction in Reduction::ALL {
             let plans: Vec<_> = cut_by_each(reduction)
                 .into_iter()
@@ -36,7 +36,14 @@ fn reductions_verify_at_odd_widths<E: SpmmElement>() {
             {
                 let x = generate::dense::<E>(53, features, 3).unwrap();
                 let y = generate::dense::<E>(37, features, 4).unwrap();
-                for factors in [FACTORS[k % 6], FACTORS[(k + 3) % 6]] {
+                for (turn, factors) in [FACTORS[k % 6], FACTORS[(k + 3) % 6]]
+                    .into_iter()
+                    .enumerate()
+                {
+                    // The emulators take turns: each has every width.
+                    if device.is_emulator() && (k + turn) % 2 == number {
+                        continue;
+                    }
                     for plan in &plans {
                         assert_verified(plan, &a, x.view(), factors, y.view());
                     }
@@ -52,19 +59,19 @@ fn every_reduction_of_either_type_of_values_verifies_at_odd_widths() {
     in_every_type!(reductions_verify_at_odd_widths());
 }
 
-fn cut_rows_are_exact<E: SpmmElement>() {
-    let mut rows: Vec<Vec<u32>> = (0..60).map(|i| (0..(i * 7) % 23).collect()).collect();
-    rows[3] = (0..500).collect();
+fn cut_rows_are_exact<E: SpmmElement>(reductions: &[Reduction], task_sizes: &[u32]) {
+    let mut rows: Vec<Vec<u32>> = (0..40).map(|i| (0..(i * 7) % 23).collect()).collect();
+    rows[3] = (0..200).collect();
     rows[4] = (0..64).collect();
-    rows[59] = (5..200).collect();
-    let a = whole::<E>(&rows, 500);
+    rows[39] = (5..105).collect();
+    let a = whole::<E>(&rows, 200);
     for features in [5, 36, 72] {
         let (x, y) = (
-            whole_dense::<E>(500, features),
-            whole_dense::<E>(60, features),
+            whole_dense::<E>(200, features),
+            whole_dense::<E>(40, features),
         );
         for device in devices() {
-            for reduction in [Reduction::Sum, Reduction::Max, Reduction::Min] {
+            for &reduction in reductions {
                 let operation = Operation::new()
                     .reduction(reduction)
                     .alpha(2.0)
@@ -72,7 +79,7 @@ fn cut_rows_are_exact<E: SpmmElement>() {
                     .y(y.view());
                 let expected = exact(operation, &a, &x);
                 let sizes = |kernel| match has_sized_items(kernel) {
-                    true => &[1, 7, 1 << 20][..],
+                    true => task_sizes,
                     false => &[7],
                 };
                 let sized = |kernel| {
@@ -94,7 +101,13 @@ fn cut_rows_are_exact<E: SpmmElement>() {
 
 #[test]
 fn alpha_and_beta_count_once_in_rows_cut_over_any_number_of_tasks() {
-    in_every_type!(cut_rows_are_exact());
+    use Reduction::{Max, Min, Sum};
+    cut_rows_are_exact::<f32>(&[Sum], &[1, 7, 1 << 20]);
+    cut_rows_are_exact::<f32>(&[Max, Min], &[7]);
+    // How rows are cut does not depend on the type.
+    cut_rows_are_exact::<f64>(&[Sum, Min], &[7]);
+    cut_rows_are_exact::<f16>(&[Sum, Max], &[1, 1 << 20]);
+    cut_rows_are_exact::<bf16>(&[Sum, Min], &[7]);
 }
 
 fn empty_rows_are_zero<E: SpmmElement>() {

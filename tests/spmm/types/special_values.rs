@@ -3,15 +3,23 @@
 use super::{assert_verified, cut_by_each, on_devices, run, whole, whole_dense};
 use ndarray::Array2;
 use sprs::CsMatI;
-use support::devices;
+use support::{devices, devices_in_turn};
 use warprow::{Reduction, Spmm, SpmmElement, bf16, f16, generate};
 
 fn nans_and_infinities_go_where_they_are_read<E: SpmmElement>() {
     // Rows of 40 nonzeros are split into three or four parts.
     let rows: Vec<Vec<u32>> = (0..6).map(|i| (i..i + 40).collect()).collect();
     let ones = whole::<E>(&rows, 50).map(|_| E::ONE);
-    for special in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        for (features, device) in on_devices([9, 40, 136]) {
+    for (number, special) in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY]
+        .into_iter()
+        .enumerate()
+    {
+        let in_turn = |(turn, features)| {
+            devices_in_turn(number + turn)
+                .into_iter()
+                .map(move |device| (features, device))
+        };
+        for (features, device) in [9, 40, 136].into_iter().enumerate().flat_map(in_turn) {
             let mut x = whole_dense::<E>(50, features);
             // Column 41 is read by the rows from 2 on, column 3 by those to 3.
             x[(41, 4)] = E::from_f64(special);
