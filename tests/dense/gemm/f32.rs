@@ -8,7 +8,12 @@ use warprow::{Gemm, GemmKernel, GemmOptions, generate};
 
 /// f32 by all kernels but those in tf32, which have fewer bits and whose products of parts do not apply.
 fn f32_verifies(x: &Array2<f32>, w: &Array2<f32>) {
-    for device in support::devices() {
+    f32_verifies_on(support::devices(), x, w);
+}
+
+/// As [`f32_verifies`], on these devices.
+fn f32_verifies_on(devices: Vec<Device>, x: &Array2<f32>, w: &Array2<f32>) {
+    for device in devices {
         for options in choices::<f32>(&device, x.ncols()) {
             if options.tuning.kernel.unwrap().rounds_f32() {
                 continue;
@@ -108,13 +113,13 @@ fn small_elements_of_a_row_keep_what_shows_beside_the_greatest() {
         let emulator = Device::emulator(Default::default());
         let plan = Gemm::plan(&emulator, w.view(), None, GemmOptions::default()).unwrap();
         assert_eq!(plan.kernel(), GemmKernel::WarpgroupHalves);
-        for spread in [0, 12, 22, 27, 28, 40, 60] {
+        for (turn, spread) in [0, 12, 22, 27, 28, 40, 60].into_iter().enumerate() {
             let x = Array2::from_shape_fn((35, 66), |(row, k)| {
                 let all_bits = f32::from_bits(0x3fff_ffff - (row + k) as u32);
                 let below = if k == row / 2 * 2 { 0 } else { spread };
                 (f64::from(all_bits) * 2f64.powi(of_x - below)) as f32
             });
-            f32_verifies(&x, &w);
+            f32_verifies_on(support::devices_in_turn(turn), &x, &w);
         }
     }
 }

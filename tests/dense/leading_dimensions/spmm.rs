@@ -49,8 +49,8 @@ fn product<E: SpmmElement>(
 
 fn every_kernel_is_exact<E: SpmmElement>() {
     let structure = structure();
-    for device in support::devices() {
-        for features in [1, 2, 3, 8, 16, 33, 64, 66] {
+    for (number, device) in support::devices().into_iter().enumerate() {
+        for (place, features) in [1, 2, 3, 8, 16, 33, 64, 66].into_iter().enumerate() {
             let whole = WholeProduct::<E>::new(structure.view(), features, 5);
             for kernel in [
                 SpmmKernel::Vector,
@@ -64,6 +64,10 @@ fn every_kernel_is_exact<E: SpmmElement>() {
                 let options = SpmmOptions::new().tuning(tuning);
                 let spmm = Spmm::plan(&device, whole.a(), options).unwrap();
                 for (k, of_x) in LAYOUTS.into_iter().enumerate() {
+                    // The emulators take turns.
+                    if device.is_emulator() && (place + k) % 2 != number {
+                        continue;
+                    }
                     let of_y = LAYOUTS[(k * 3 + features) % LAYOUTS.len()];
                     let y = product(&spmm, &whole.x(), [of_x, of_y], None);
                     let checked = whole.verify(y.view());
