@@ -16,7 +16,7 @@ mod runs;
 mod schedules;
 
 use sprs::CsMatI;
-use support::devices;
+use support::devices_in_turn;
 use support::spgemm_choices::{bin_limits, choices};
 use warprow::device::Device;
 use warprow::reference::{self, verify_spgemm};
@@ -66,31 +66,37 @@ fn products<T: SpgemmElement>(
     Ok([whole, by_phases(true)?, by_phases(false)?])
 }
 
-/// The product by every choice on every device, exactly that of the reference.
+/// Every choice with the devices that it runs on: the emulators take turns with the choices, and each of them has the
+/// other choices for a matrix of one more or one less nonzero.
+fn choices_on_devices(nonzeros: usize) -> impl Iterator<Item = (SpgemmOptions, Device)> {
+    let choices = choices().into_iter().enumerate();
+    choices.flat_map(move |(number, options)| {
+        let devices = devices_in_turn(number + nonzeros).into_iter();
+        devices.map(move |device| (options, device))
+    })
+}
+
+/// The product by every choice, exactly that of the reference.
 fn assert_exact(a: &CsrMatrix<f32>, b: &CsrMatrix<f32>) {
     let wanted = reference::spgemm(a.view(), b.view());
-    for device in devices() {
-        for options in choices() {
-            let products = products(&device, a, b, options)
-                .unwrap_or_else(|error| panic!("{options:?} on {device}: {error}"));
-            for (product, way) in products.iter().zip(WAYS) {
-                assert!(
-                    product.map(|&value| f64::from(value)) == wanted,
-                    "{way}, {options:?} on {device}: {}",
-                    verify_spgemm(a.view(), b.view(), product.view())
-                );
-            }
+    for (options, device) in choices_on_devices(a.nnz()) {
+        let products = products(&device, a, b, options)
+            .unwrap_or_else(|error| panic!("{options:?} on {device}: {error}"));
+        for (product, way) in products.iter().zip(WAYS) {
+            assert!(
+                product.map(|&value| f64::from(value)) == wanted,
+                "{way}, {options:?} on {device}: {}",
+                verify_spgemm(a.view(), b.view(), product.view())
+            );
         }
     }
 }
 
 fn assert_right<T: SpgemmElement>(a: &CsrMatrix<T>, b: &CsrMatrix<T>) {
-    for device in devices() {
-        for options in choices() {
-            for product in products(&device, a, b, options).unwrap() {
-                let verification = verify_spgemm(a.view(), b.view(), product.view());
-                assert!(verification.ok(), "{options:?} on {device}: {verification}");
-            }
+    for (options, device) in choices_on_devices(a.nnz()) {
+        for product in products(&device, a, b, options).unwrap() {
+            let verification = verify_spgemm(a.view(), b.view(), product.view());
+            assert!(verification.ok(), "{options:?} on {device}: {verification}");
         }
     }
 }
