@@ -43,7 +43,7 @@ fn all_options<E: SpmmElement>() -> Vec<SpmmOptions> {
         let capabilities = kernel.capabilities();
         capabilities.deterministic && capabilities.has::<E>(Reduction::Sum)
     });
-    // What a plan has for a kernel differs by whether values are made wider, and not else by their type.
+    // f32 stands for f64 too, and f16, whose values are made wider, for bf16.
     let by_kernel = by_kernel.filter(|_| ["f32", "f16"].contains(&E::NAME));
     all.extend(
         by_kernel.map(|&kernel| SpmmOptions::new().tuning(SpmmTuning::new().kernel(kernel))),

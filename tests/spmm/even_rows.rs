@@ -80,7 +80,7 @@ fn many_split_rows_among_rows_that_seem_even_are_summed_as_deep_as_the_plan_says
             .map(|row| if row % 8 == 5 { long } else { 8 })
             .collect();
         let structure = structure(&lengths);
-        // Sixty million products are enough of the longer ones.
+        // The longer ones take long with more features.
         let widths = if long < 1_000 {
             &[32, 33, 100][..]
         } else {
