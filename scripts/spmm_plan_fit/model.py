@@ -31,8 +31,12 @@ START = {
     "l1_reuse_nonzeros": 12.0,
 }
 
-# Steps of a task in the model. Sizes are chosen after it.
+# Steps of a task in the model, unless all tasks run at the same time. Sizes are chosen after it.
 STEPS = 128.0
+# Where they do, the fewest steps of a task, and the part of the cycles of a task of STEPS steps that a task of any size
+# takes.
+LEAST_STEPS = 16.0
+RESIDENT_TASK = 0.44
 ROW_STEPS = 2.0
 LAUNCH_MS = 3.0e-3
 LINE = 128.0
@@ -224,7 +228,11 @@ def predict(s, c, parts=False):
     waves = np.maximum(items / slots, 1)
     have_teams = s.in_step & (waves < MANY_WAVES) & (waves % 1 <= 0.5) & (mean_row >= MIN_TEAM_ROW)
     of_waves = np.where(s.vector | have_teams, 1, np.ceil(waves) / waves)
-    one_after_the_other = of_waves * cycles * tiles / np.minimum(slots, items) / s.clock * 1e3
+    waited = of_waves * cycles * tiles / np.minimum(slots, items)
+    steps_of_task = np.clip(steps * tiles / slots, LEAST_STEPS, STEPS)
+    of_task = (RESIDENT_TASK * STEPS + (1 - RESIDENT_TASK) * steps_of_task) * c["cycles_per_step"]
+    are_resident = s.vector & (s.blocks == 1) & (items < slots)
+    one_after_the_other = np.where(are_resident, of_task, waited) / s.clock * 1e3
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
     path = np.where(s.longest > most, np.maximum(s.longest / 4, most), s.longest) * of_warp
     longest = np.where(s.in_step, path * c["cycles_per_nonzero_in_step"] / s.clock * 1e3, 0)

@@ -44,8 +44,12 @@ const NONZERO_BYTES: f64 = 2.0 * WORD;
 /// over these to this power. The constants were fitted to sweeps that have the usual lanes alone.
 const OTHER_LANES_IN_STEP: f64 = 0.15;
 
-/// Steps of a task. The model does not choose their size.
+/// Steps of a task, unless all tasks [run at the same time](RESIDENT_TASK). The model does not choose their size.
 const STEPS: f64 = 128.0;
+
+/// Where all tasks run at the same time, the part of the cycles of a task of [`STEPS`] steps that a task of any size
+/// takes. The others are those of its steps.
+const RESIDENT_TASK: f64 = 0.44;
 
 /// Resident warps of a multiprocessor for which `in_step` divided long rows when the constants were fitted.
 const IN_STEP_WARPS: f64 = 24.0;

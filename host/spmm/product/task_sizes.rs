@@ -25,7 +25,7 @@ const MIN_TASK_SIZE: u64 = 64;
 const MAX_TASK_SIZE: u64 = 256;
 
 /// The minimum where all tasks run at the same time: the time of a small matrix is that of one task.
-const MIN_RESIDENT_TASK_SIZE: u64 = 16;
+pub const MIN_RESIDENT_TASK_SIZE: u64 = 16;
 
 /// Rows of a task up to which it has a whole number of rows, if all have nearly the same length.
 const MAX_WHOLE_ROWS: u64 = 4;

@@ -2,7 +2,8 @@
 //! may keep a few of them busy when all others have ended.
 
 use super::product::Product;
-use super::{IN_STEP_WARPS, STEPS};
+use super::{IN_STEP_WARPS, RESIDENT_TASK, STEPS};
+use crate::spmm::product::task_sizes::MIN_RESIDENT_TASK_SIZE;
 use crate::spmm::product::teams;
 use warprow_kernels::spmm::SpmmKernel;
 use warprow_kernels::spmm::product::group_sum;
@@ -79,6 +80,9 @@ impl Product<'_> {
         let (items, cycles) = self.items();
         let items = items * self.tile.count;
         let slots = self.slots();
+        if self.has_kernel(SpmmKernel::Vector) && self.blocks == 1.0 && items < slots {
+            return self.cycles_of_resident_task(slots) / self.gpu.clock;
+        }
         // Rows take nearly the same time, so a wave that is not full takes as long as the others, unless teams fill it.
         // Tasks of `vector` are many and small.
         let waves = (items / slots).max(1.0);
@@ -93,13 +97,26 @@ impl Product<'_> {
         of_waves * cycles * self.tile.count / resident / self.gpu.clock
     }
 
+    /// The cycles of a task of `vector` where all tasks run at the same time: a plan makes them smaller then.
+    fn cycles_of_resident_task(&self, slots: f64) -> f64 {
+        let steps = self.steps() * self.tile.count / slots;
+        let steps = steps.clamp(MIN_RESIDENT_TASK_SIZE as f64, STEPS);
+        let of_any_size = RESIDENT_TASK * STEPS;
+        (of_any_size + (1.0 - RESIDENT_TASK) * steps) * self.constants.cycles_per_step
+    }
+
+    /// Steps of all tasks of a tile.
+    fn steps(&self) -> f64 {
+        self.nonzeros + f64::from(ROW_STEPS) * self.row_ends
+    }
+
     /// Items of a tile, and the cycles that all of them wait.
     fn items(&self) -> (f64, f64) {
         let c = self.constants;
         let (rows, nonzeros) = (self.rows, self.nonzeros);
         match self.candidate.kernel {
             SpmmKernel::Vector => {
-                let steps = nonzeros + f64::from(ROW_STEPS) * self.row_ends;
+                let steps = self.steps();
                 let added_rows = (self.blocks - 1.0) * rows;
                 let cycles = steps * c.cycles_per_step + added_rows * c.cycles_per_added_row;
                 (steps / STEPS, cycles)
