@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use crate::block::context::{Context, Stripes};
@@ -64,6 +64,12 @@ pub(crate) struct Machine<'a> {
     pub counters: Option<CounterOptions>,
 }
 
+/// The threads that this process can run at the same time. The first call finds out, which reads files of the system.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+}
+
 impl Machine<'_> {
     pub fn launch(
         self,
@@ -79,7 +85,6 @@ impl Machine<'_> {
             .map(|&dim| u64::from(dim))
             .product::<u64>();
         let threads = launch.block.iter().product::<u32>();
-        let cores = || thread::available_parallelism().map_or(1, usize::from);
         let workers = self.options.workers.map_or_else(cores, usize::from);
         let workers = workers
             .min(MAX_STACKS / threads as usize)
