@@ -96,6 +96,28 @@ fn more_nonzeros_and_more_features_never_take_less_time() {
 }
 
 #[test]
+fn tasks_that_all_run_at_the_same_time_take_longer_the_more_steps_they_have() {
+    let model = model(&DeviceProfile::h200());
+    let seconds = |rows| {
+        let vector = row(51).vector(32, 1);
+        model.predict(&even(rows, 3), &vector).seconds
+    };
+    let of_128_steps = STEPS * FITTED.cycles_per_step / model.gpu.clock;
+    assert!(seconds(2_000) < model.gpu.launch_seconds + 0.7 * of_128_steps);
+    assert!(seconds(90_000) > seconds(20_000));
+    // At 122,000 rows there are more tasks than run at the same time. The time does not jump there.
+    let mut before = seconds(1_000);
+    for rows in (2_000..200_000).step_by(1_000) {
+        let now = seconds(rows);
+        assert!(
+            now >= before && now < 1.1 * before,
+            "{rows} rows: {now}, {before} before"
+        );
+        before = now;
+    }
+}
+
+#[test]
 fn a_faster_memory_never_takes_more_time() {
     let (slow, fast) = (model(&DeviceProfile::h100()), model(&DeviceProfile::h200()));
     for candidate in [16, 64, 100, 256].into_iter().flat_map(candidates) {
@@ -135,7 +157,10 @@ fn the_bound_is_that_of_the_resource_which_a_matrix_needs_most() {
     };
     let h200 = DeviceProfile::h200();
     assert_eq!(bound(&h200, &even(4_000_000, 10)), Bound::Memory);
-    assert_eq!(bound(&h200, &even(2, 1)), Bound::Launches);
+    // The tasks of `vector` take longer than a launch, however few there are.
+    let in_step = row(256).in_step(Some(32)).next().unwrap();
+    let of_few = model(&h200).predict(&even(2, 1), &in_step);
+    assert_eq!(of_few.bound, Bound::Launches);
     // The L2 cache holds all of X, the L1 cache a small part.
     let far_apart = even(20_000, 200);
     assert_eq!(bound(&h200, &far_apart), Bound::L2);
