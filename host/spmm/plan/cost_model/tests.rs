@@ -118,6 +118,29 @@ fn tasks_that_all_run_at_the_same_time_take_longer_the_more_steps_they_have() {
 }
 
 #[test]
+fn resident_tasks_take_the_cycles_of_their_steps_in_all_tiles_and_of_16_at_least() {
+    let model = model(&DeviceProfile::h200());
+    let vector = row(256).vector(8, 1);
+    let tiles = f64::from(256_u32.div_ceil(vector.tile));
+    assert!(tiles > 1.0);
+    let slots = model.gpu.multiprocessors * vector.resident_warps() * 4.0;
+    let of_128_steps = STEPS * FITTED.cycles_per_step / model.gpu.clock;
+    for (steps, wanted) in [
+        (1.0, 0.51),
+        (16.0, 0.51),
+        (64.0, 0.72),
+        (127.0, 0.996),
+        (129.0, 1.008),
+        (256.0, 2.0),
+    ] {
+        // A row of 6 nonzeros has 8 steps.
+        let a = even((steps * slots / tiles / 8.0) as u32, 6);
+        let found = Product::new(&model, &a, &vector).latency_seconds() / of_128_steps;
+        assert!((found - wanted).abs() < 0.01, "{steps} steps: {found}");
+    }
+}
+
+#[test]
 fn a_faster_memory_never_takes_more_time() {
     let (slow, fast) = (model(&DeviceProfile::h100()), model(&DeviceProfile::h200()));
     for candidate in [16, 64, 100, 256].into_iter().flat_map(candidates) {
