@@ -20,7 +20,7 @@ fn a_profile_shows_the_kernels_that_were_asked_for() {
     let cases: [(&[&str], &[&str]); 6] = [
         (
             &["spmm", small],
-            &["device   emulator of NVIDIA H200", "spmm_vector_f32"],
+            &["device   emulator of NVIDIA H200", "spmm_row_groups_f32"],
         ),
         (
             &[
@@ -123,11 +123,11 @@ fn a_profile_draws_pictures_and_writes_traces() {
             .arg(&picture)
             .arg("--trace")
             .arg(&trace);
-        assert!(printed(&mut command).contains("spmm_vector_f32"));
+        assert!(printed(&mut command).contains("spmm_row_groups_f32"));
         let drawn = fs::read_to_string(&picture).unwrap();
         assert!(drawn.starts_with("<svg"), "{view}");
         let written = fs::read_to_string(&trace).unwrap();
-        assert!(written.contains("spmm_vector_f32"), "{written}");
+        assert!(written.contains("spmm_row_groups_f32"), "{written}");
         fs::remove_file(&picture).unwrap();
     }
     let Some(mut command) = example("profile") else {
