@@ -1,14 +1,19 @@
 //! The matrices, and the split into those for fitting and those for validation. Both kinds and sizes differ between
 //! the sets. The split was made before any of them was measured.
 
+mod few_rows;
 mod list;
 
 use crate::harness::by_rows::{constant_rows, grid, power_law};
 use clap::ValueEnum;
-pub use list::MATRICES;
 use serde::Serialize;
 use sprs::CsMatI;
 use warprow::generate::{self, Communities, GenerateError};
+
+/// All matrices.
+pub fn all() -> impl Iterator<Item = &'static Matrix> {
+    list::MATRICES.iter().chain(few_rows::FEW_ROWS)
+}
 
 /// What a matrix is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
@@ -105,22 +110,16 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_no_kind_is_in_both_sets() {
-        for (index, matrix) in MATRICES.iter().enumerate() {
+        for (index, matrix) in all().enumerate() {
+            let mut before = all().take(index);
             assert!(
-                MATRICES[..index]
-                    .iter()
-                    .all(|other| other.name != matrix.name),
+                before.all(|other| other.name != matrix.name),
                 "{}",
                 matrix.name
             );
             let elsewhere = |other: &Matrix| other.kind == matrix.kind && other.set != matrix.set;
             let is_small = |other: &Matrix| other.set == Set::Emulator;
-            assert!(
-                is_small(matrix)
-                    || MATRICES
-                        .iter()
-                        .all(|other| is_small(other) || !elsewhere(other))
-            );
+            assert!(is_small(matrix) || all().all(|other| is_small(other) || !elsewhere(other)));
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::harness::measure::{Effort, measure};
 use crate::harness::run_options::RunOptions;
 use candidates::{Candidate, Setting, candidates};
 use clap::Parser;
-use matrices::{MATRICES, Matrix, Set};
+use matrices::{Matrix, Set};
 use once::Once;
 use serde::Serialize;
 use sprs::CsMatI;
@@ -169,8 +169,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
         false => None,
     };
     let on_emulator = device.is_emulator();
-    let chosen: Vec<&Matrix> = MATRICES
-        .iter()
+    let chosen: Vec<&Matrix> = matrices::all()
         .filter(|matrix| options.set.is_none_or(|set| set == matrix.set))
         .filter(|matrix| {
             options.matrices.is_empty() || options.matrices.iter().any(|name| name == matrix.name)

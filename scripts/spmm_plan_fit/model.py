@@ -37,6 +37,8 @@ STEPS = 128.0
 # takes.
 LEAST_STEPS = 16.0
 RESIDENT_TASK = 0.44
+# Rows of up to so many nonzeros are not split, however small tasks are.
+LEAST_SPLIT_ROW = 64.0
 ROW_STEPS = 2.0
 LAUNCH_MS = 3.0e-3
 LINE = 128.0
@@ -52,6 +54,10 @@ OTHER_LANES_IN_STEP = 0.15
 # Waves from which on the rows of the last one have no teams, and the mean row from which on they do.
 MANY_WAVES = 8
 MIN_TEAM_ROW = 128
+# Warps of a team.
+TEAM = 4.0
+# The part of the cycles of a batch of the longest row that remains if all its rows of X are in the L1 cache.
+CACHED_BATCH = 0.5
 # Threads of a block of `row_groups` or `row_bins`, and nonzeros of a lane that are loaded together.
 GROUPS_BLOCK = 128.0
 GROUPS_LOADS = 4.0
@@ -223,23 +229,28 @@ def predict(s, c, parts=False):
         ],
         warps_of_bins * c["cycles_per_binned_row"] + batches_of_bins * c["cycles_per_batch"],
     )
-    # Rows take nearly the same time, so a wave that is not full takes as long as the others, unless teams fill it.
-    # Tasks are many and small.
-    waves = np.maximum(items / slots, 1)
+    # Tasks are many and small. Rows take nearly the same time, so a wave that is not full takes as long as the others,
+    # unless teams fill it: rounds of them, each of which takes a fourth of a wave's warps.
+    waves = items / slots
+    of_nonzero = of_warp * c["cycles_per_nonzero_in_step"]
     have_teams = s.in_step & (waves < MANY_WAVES) & (waves % 1 <= 0.5) & (mean_row >= MIN_TEAM_ROW)
-    of_waves = np.where(s.vector | have_teams, 1, np.ceil(waves) / waves)
-    waited = of_waves * cycles * tiles / np.minimum(slots, items)
+    of_item = cycles * tiles / items
+    of_team = c["cycles_per_row_in_step"] + mean_row / TEAM * of_nonzero
+    waited = np.where(s.vector, np.maximum(waves, 1), np.ceil(waves)) * of_item
+    waited = np.where(have_teams, np.floor(waves) * of_item + np.ceil(TEAM * (waves % 1)) * of_team, waited)
     steps_of_task = np.clip(steps * tiles / slots, LEAST_STEPS, STEPS)
     of_task = (RESIDENT_TASK * STEPS + (1 - RESIDENT_TASK) * steps_of_task) * c["cycles_per_step"]
     are_resident = s.vector & (s.blocks == 1) & (items < slots)
     one_after_the_other = np.where(are_resident, of_task, waited) / s.clock * 1e3
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
-    path = np.where(s.longest > most, np.maximum(s.longest / 4, most), s.longest) * of_warp
-    longest = np.where(s.in_step, path * c["cycles_per_nonzero_in_step"] / s.clock * 1e3, 0)
-    of_part = c["cycles_per_binned_row"] + longest_of_bins * c["cycles_per_last_batch"]
+    path = np.where(s.longest > most, np.maximum(s.longest / TEAM, most), s.longest)
+    path = np.where(have_teams & (waves < 1), s.longest / TEAM, path)
+    longest = np.where(s.in_step, path * of_nonzero / s.clock * 1e3, 0)
+    of_last_batch = (CACHED_BATCH + (1 - CACHED_BATCH) * l1_misses) * c["cycles_per_last_batch"]
+    of_part = c["cycles_per_binned_row"] + longest_of_bins * of_last_batch
     longest = np.where(s.binned, of_part / s.clock * 1e3, longest)
     # Where not all groups run at the same time, long rows may be the last ones to start.
-    of_last = c["cycles_per_group"] + batches(s.longest) * c["cycles_per_last_batch"]
+    of_last = c["cycles_per_group"] + batches(s.longest) * of_last_batch
     last = np.where(s.grouped, tiles * of_last / s.clock * 1e3, 0)
     starts_late = s.rows_ > slots
     longest = np.where(s.grouped & ~starts_late, last, longest)
@@ -248,7 +259,8 @@ def predict(s, c, parts=False):
     named = dict(
         memory=memory, l2=l2_time, l1=l1_time, issue=issue, latency=one_after_the_other, longest_row=longest
     )
-    launches = 1 + (s.blocks - 1) + (s.vector & (s.longest > STEPS)) * s.blocks
+    uncut = np.where(are_resident, np.maximum(steps_of_task, LEAST_SPLIT_ROW), STEPS)
+    launches = s.blocks * (1 + (s.vector & (s.longest > uncut)))
     of_lanes = s.usual_share_in_step**OTHER_LANES_IN_STEP
     together = of_lanes * sum(time**power for time in named.values()) ** (1 / power)
     total = LAUNCH_MS * launches + together + np.where(starts_late, last, 0)

@@ -81,7 +81,7 @@ impl CostModel {
         }
         let product = Product::new(self, a, candidate);
         let misses = product.misses();
-        let longest_row = product.longest_row();
+        let longest_row = product.longest_row(&misses);
         let times = [
             (product.memory_seconds(&misses), Bound::Memory),
             (product.l2_seconds(&misses), Bound::L2),
@@ -92,7 +92,7 @@ impl CostModel {
         ];
         let overlap = self.constants.overlap;
         let sum: f64 = times.iter().map(|(time, _)| time.powf(overlap)).sum();
-        let launches = self.launch_seconds(a, candidate);
+        let launches = self.gpu.launch_seconds * product.launches();
         let most = times.into_iter().chain([(launches, Bound::Launches)]);
         let most = most.max_by(|one, other| one.0.total_cmp(&other.0));
         let together = lanes_factor(candidate) * sum.powf(1.0 / overlap);
@@ -101,13 +101,6 @@ impl CostModel {
             bound: most.map_or(Bound::Launches, |(_, bound)| bound),
             l2_misses: misses.l2,
         }
-    }
-
-    /// The seconds of the launches: one for each block of columns, and where tasks cut rows, one that joins them.
-    fn launch_seconds(&self, a: &Statistics, candidate: &Candidate) -> f64 {
-        let joins_rows = candidate.kernel == SpmmKernel::Vector && f64::from(a.longest_row) > STEPS;
-        let of_block = if joins_rows { 2.0 } else { 1.0 };
-        self.gpu.launch_seconds * of_block * f64::from(candidate.blocks)
     }
 }
 

@@ -20,8 +20,8 @@ const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
 const MAX_SLOTS_PER_MULTIPROCESSOR: u64 = 2048 / 8;
 
 /// Minimum and maximum number of steps of a task, if the caller does not ask for a size. Tasks of [whole
-/// rows](whole_rows) have 43 to 340 steps.
-const MIN_TASK_SIZE: u64 = 64;
+/// rows](whole_rows) have 43 to 340 steps. Rows of up to the minimum are not split, however small tasks are.
+pub const MIN_TASK_SIZE: u64 = 64;
 const MAX_TASK_SIZE: u64 = 256;
 
 /// The minimum where all tasks run at the same time: the time of a small matrix is that of one task.

@@ -1,5 +1,7 @@
 //! Tests of the cost model: on profiles of GPUs, for matrices that are described by their statistics.
 
+mod few_rows;
+
 use super::candidate::FeatureRow;
 use super::*;
 use crate::device::{DeviceProfile, EmulatorOptions};

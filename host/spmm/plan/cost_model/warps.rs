@@ -1,16 +1,21 @@
 //! The times of what warps do: they issue instructions, they wait for one load after the other, and the longest row
 //! may keep a few of them busy when all others have ended.
 
+use super::caches::Misses;
 use super::product::Product;
 use super::{IN_STEP_WARPS, RESIDENT_TASK, STEPS};
-use crate::spmm::product::task_sizes::MIN_RESIDENT_TASK_SIZE;
+use crate::spmm::product::task_sizes::{MIN_RESIDENT_TASK_SIZE, MIN_TASK_SIZE};
 use crate::spmm::product::teams;
 use warprow_kernels::spmm::SpmmKernel;
 use warprow_kernels::spmm::product::group_sum;
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
+use warprow_kernels::spmm::product::teams::WARPS;
 
 /// Instruction schedulers of a multiprocessor.
 const SCHEDULERS: f64 = 4.0;
+
+/// The part of the cycles of a batch of the longest row that remains if all its rows of X are in the L1 cache.
+const CACHED_BATCH: f64 = 0.5;
 
 /// The time of the longest row.
 pub struct LongestRow {
@@ -78,31 +83,61 @@ impl Product<'_> {
     /// The seconds of what the resident warps do one after the other.
     pub fn latency_seconds(&self) -> f64 {
         let (items, cycles) = self.items();
-        let items = items * self.tile.count;
-        let slots = self.slots();
-        if self.has_kernel(SpmmKernel::Vector) && self.blocks == 1.0 && items < slots {
-            return self.cycles_of_resident_task(slots) / self.gpu.clock;
-        }
-        // Rows take nearly the same time, so a wave that is not full takes as long as the others, unless teams fill it.
-        // Tasks of `vector` are many and small.
-        let waves = (items / slots).max(1.0);
-        let are_filled = self.has_kernel(SpmmKernel::Vector)
-            || self.has_kernel(SpmmKernel::InStep) && teams::fill_last_wave(waves, self.mean_row);
-        let of_waves = if are_filled {
-            1.0
-        } else {
-            waves.ceil() / waves
+        let waves = items * self.tile.count / self.slots();
+        let of_item = cycles / items;
+        let cycles = match self.candidate.kernel {
+            SpmmKernel::Vector if self.has_resident_tasks() => self.cycles_of_resident_task(),
+            // Tasks are many and small.
+            SpmmKernel::Vector => waves.max(1.0) * of_item,
+            SpmmKernel::InStep if teams::fill_last_wave(waves, self.mean_row) => {
+                // Rounds of teams, each of which takes a fourth of a wave's warps.
+                let teams = (waves.fract() * f64::from(WARPS)).ceil();
+                waves.floor() * of_item + teams * self.cycles_of_team()
+            }
+            // Rows take nearly the same time, so a wave that is not full takes as long as the others.
+            _ => waves.ceil() * of_item,
         };
-        let resident = slots.min(items).max(1.0);
-        of_waves * cycles * self.tile.count / resident / self.gpu.clock
+        cycles / self.gpu.clock
     }
 
-    /// The cycles of a task of `vector` where all tasks run at the same time: a plan makes them smaller then.
-    fn cycles_of_resident_task(&self, slots: f64) -> f64 {
-        let steps = self.steps() * self.tile.count / slots;
-        let steps = steps.clamp(MIN_RESIDENT_TASK_SIZE as f64, STEPS);
+    /// The cycles of a row of `in_step` that a team takes, whose warps share its nonzeros.
+    fn cycles_of_team(&self) -> f64 {
+        let of_nonzeros = self.mean_row * self.cycles_of_nonzero_in_step();
+        self.constants.cycles_per_row_in_step + of_nonzeros / f64::from(WARPS)
+    }
+
+    /// The cycles of a nonzero of a warp of `in_step`.
+    fn cycles_of_nonzero_in_step(&self) -> f64 {
+        self.lanes / 32.0 * self.constants.cycles_per_nonzero_in_step
+    }
+
+    /// The launches: one for each block of columns, and where tasks cut rows, one that joins them.
+    pub fn launches(&self) -> f64 {
+        let uncut = match self.has_resident_tasks() {
+            true => self.steps_of_resident_task().max(MIN_TASK_SIZE as f64),
+            false => STEPS,
+        };
+        let joins_rows =
+            self.has_kernel(SpmmKernel::Vector) && f64::from(self.a.longest_row) > uncut;
+        let of_block = if joins_rows { 2.0 } else { 1.0 };
+        of_block * self.blocks
+    }
+
+    /// Whether all tasks of `vector` run at the same time. A plan makes them smaller then.
+    fn has_resident_tasks(&self) -> bool {
+        let tasks = self.steps() / STEPS * self.tile.count;
+        self.has_kernel(SpmmKernel::Vector) && self.blocks == 1.0 && tasks < self.slots()
+    }
+
+    fn steps_of_resident_task(&self) -> f64 {
+        let steps = self.steps() * self.tile.count / self.slots();
+        steps.clamp(MIN_RESIDENT_TASK_SIZE as f64, STEPS)
+    }
+
+    fn cycles_of_resident_task(&self) -> f64 {
         let of_any_size = RESIDENT_TASK * STEPS;
-        (of_any_size + (1.0 - RESIDENT_TASK) * steps) * self.constants.cycles_per_step
+        let of_steps = (1.0 - RESIDENT_TASK) * self.steps_of_resident_task();
+        (of_any_size + of_steps) * self.constants.cycles_per_step
     }
 
     /// Steps of all tasks of a tile.
@@ -122,7 +157,7 @@ impl Product<'_> {
                 (steps / STEPS, cycles)
             }
             SpmmKernel::InStep => {
-                let of_nonzeros = nonzeros * (self.lanes / 32.0) * c.cycles_per_nonzero_in_step;
+                let of_nonzeros = nonzeros * self.cycles_of_nonzero_in_step();
                 (rows, rows * c.cycles_per_row_in_step + of_nonzeros)
             }
             SpmmKernel::RowGroups => {
@@ -137,14 +172,16 @@ impl Product<'_> {
         }
     }
 
-    /// The seconds of the longest row.
-    pub fn longest_row(&self) -> LongestRow {
+    /// The seconds of the longest row. A batch of it takes a part of its cycles where X is in the L1 cache.
+    pub fn longest_row(&self, misses: &Misses) -> LongestRow {
         let c = self.constants;
+        let share = CACHED_BATCH + (1.0 - CACHED_BATCH) * misses.l1;
+        let of_last_batch = share * c.cycles_per_last_batch;
         let longest = f64::from(self.a.longest_row);
         let (overlapping, after_others) = match self.candidate.kernel {
             SpmmKernel::InStep => (self.longest_in_step() / self.gpu.clock, 0.0),
             SpmmKernel::RowGroups => {
-                let cycles = c.cycles_per_group + self.batches(longest) * c.cycles_per_last_batch;
+                let cycles = c.cycles_per_group + self.batches(longest) * of_last_batch;
                 let seconds = self.tile.count * cycles / self.gpu.clock;
                 // Where not all groups run at the same time, long rows may be the last ones to start.
                 match self.rows > self.slots() {
@@ -153,7 +190,7 @@ impl Product<'_> {
                 }
             }
             _ => self.binned.map_or((0.0, 0.0), |binned| {
-                let cycles = c.cycles_per_binned_row + binned.longest * c.cycles_per_last_batch;
+                let cycles = c.cycles_per_binned_row + binned.longest * of_last_batch;
                 (cycles / self.gpu.clock, 0.0)
             }),
         };
@@ -163,15 +200,20 @@ impl Product<'_> {
         }
     }
 
-    /// The cycles of the longest row of `in_step`. A team of four warps takes a long one.
+    /// The cycles of the longest row of `in_step`. A team of four warps takes a long one, and any row if all have teams.
     fn longest_in_step(&self) -> f64 {
         let share = self.nonzeros / (self.gpu.multiprocessors * IN_STEP_WARPS);
         let most = (1.5 * share).clamp(256.0, 2048.0);
         let longest = f64::from(self.a.longest_row);
-        let of_one_warp = match longest > most {
-            true => (longest / 4.0).max(most),
-            false => longest,
+        let of_team = longest / f64::from(WARPS);
+        let waves = self.rows * self.tile.count / self.slots();
+        let of_one_warp = if waves < 1.0 && teams::fill_last_wave(waves, self.mean_row) {
+            of_team
+        } else if longest > most {
+            of_team.max(most)
+        } else {
+            longest
         };
-        of_one_warp * (self.lanes / 32.0) * self.constants.cycles_per_nonzero_in_step
+        of_one_warp * self.cycles_of_nonzero_in_step()
     }
 }

@@ -1,0 +1,112 @@
+//! Matrices of so few rows that a GPU runs all of them at the same time.
+
+use super::super::caches::Misses;
+use super::super::tile::Tile;
+use super::*;
+
+/// `in_step` for 64 features, which are one tile.
+fn in_step() -> Candidate {
+    let candidate = row(64).in_step(Some(16)).next().unwrap();
+    assert_eq!((candidate.lanes, Tile::of(&candidate).count), (16, 1.0));
+    candidate
+}
+
+#[test]
+fn in_step_waits_for_rounds_of_teams_where_a_wave_would_be_at_most_half_full() {
+    let model = model(&DeviceProfile::h200());
+    let candidate = in_step();
+    let of_wave = model.gpu.multiprocessors * candidate.resident_warps();
+    let of_row = |nonzeros: f64| {
+        FITTED.cycles_per_row_in_step + nonzeros / 2.0 * FITTED.cycles_per_nonzero_in_step
+    };
+    let (row, team) = (of_row(300.0), of_row(75.0));
+    for (waves, mean_row, wanted) in [
+        (0.2, 300, team),
+        (0.3, 300, 2.0 * team),
+        (0.6, 300, row),
+        (1.2, 300, row + team),
+        (1.6, 300, 2.0 * row),
+        // Rows are too short for teams.
+        (0.2, 100, of_row(100.0)),
+    ] {
+        let a = even((waves * of_wave) as u32, mean_row);
+        let found = Product::new(&model, &a, &candidate).latency_seconds() * model.gpu.clock;
+        assert!(
+            (found / wanted - 1.0).abs() < 1e-9,
+            "{waves} waves: {found}"
+        );
+    }
+}
+
+#[test]
+fn where_all_rows_have_teams_the_longest_one_has_too() {
+    let model = model(&DeviceProfile::h200());
+    let candidate = in_step();
+    let misses = Misses {
+        l1: 1.0,
+        l2: 0.0,
+        streamed: 0.0,
+    };
+    let seconds = |rows| {
+        let a = Statistics {
+            longest_row: 200,
+            ..even(rows, 150)
+        };
+        Product::new(&model, &a, &candidate)
+            .longest_row(&misses)
+            .overlapping
+    };
+    assert!((seconds(2_700) / seconds(600) - 4.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_batch_of_the_longest_row_takes_half_as_long_where_x_is_in_the_l1_cache() {
+    let model = model(&DeviceProfile::h200());
+    let a = even(1_000, 100);
+    for candidate in row(64).row_groups().chain(row(64).row_bins()) {
+        let product = Product::new(&model, &a, &candidate);
+        let seconds = |l1| {
+            let misses = Misses {
+                l1,
+                l2: 0.0,
+                streamed: 0.0,
+            };
+            product.longest_row(&misses).overlapping
+        };
+        let of_row = match candidate.kernel {
+            SpmmKernel::RowGroups => FITTED.cycles_per_group,
+            _ => FITTED.cycles_per_binned_row,
+        } / model.gpu.clock;
+        let of_batches = [0.0, 0.5, 1.0].map(|l1| seconds(l1) - of_row);
+        for (found, share) in of_batches.into_iter().zip([0.5, 0.75, 1.0]) {
+            assert!(
+                (found / of_batches[2] - share).abs() < 1e-9,
+                "{candidate:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn tasks_that_all_run_at_the_same_time_cut_rows_of_more_than_64_nonzeros() {
+    let model = model(&DeviceProfile::h200());
+    let launches = |rows, longest_row, candidate: &Candidate| {
+        let a = Statistics {
+            longest_row,
+            ..even(rows, 40)
+        };
+        Product::new(&model, &a, candidate).launches()
+    };
+    let vector = row(64).vector(16, 1);
+    let (few, many) = (2_000, 1_000_000);
+    assert_eq!(launches(few, 64, &vector), 1.0);
+    assert_eq!(launches(few, 65, &vector), 2.0);
+    assert_eq!(launches(many, 128, &vector), 1.0);
+    assert_eq!(launches(many, 129, &vector), 2.0);
+    // Tasks are not so small in blocks of columns.
+    let blocks = row(64).vector(16, 2);
+    assert_eq!(launches(few, 65, &blocks), 2.0);
+    assert_eq!(launches(few, 129, &blocks), 4.0);
+    let bins = row(64).row_bins().unwrap();
+    assert_eq!(launches(few, 1_000, &bins), 1.0);
+}
