@@ -62,8 +62,11 @@ def longest_uncut(s):
     """The longest row that `row_bins` does not cut, as host/spmm/product/bin_sizes.rs has it."""
     share = s.nnz / (s.multiprocessors * 48)
     of_size = np.where(s.lanes <= 2, 6.0, 4.0) * share**0.8
-    usual = np.where(s.lanes <= 4, 2.0, 1.0) * 2.0 ** np.ceil(np.log2(np.ceil(s.nnz / s.rows_)))
-    longest = np.maximum(of_size, np.minimum(usual, 4 * share))
+    mean = np.ceil(s.nnz / s.rows_)
+    usual = 2.0 ** np.ceil(np.log2(np.where(s.lanes <= 4, 2.0, 1.5) * mean))
+    uncut = np.where(s.lanes <= 4, 512.0, 128.0)
+    limit = np.maximum(4 * share, np.where(mean <= uncut, uncut, 0))
+    longest = np.maximum(of_size, np.minimum(usual, limit))
     return 2.0 ** np.round(np.log2(np.clip(longest, 64, 4096)))
 
 

@@ -25,12 +25,17 @@ const POWER: f64 = 0.8;
 /// The range of the longest row that is not cut.
 const LONGEST: [f64; 2] = [64.0, 4096.0];
 
-/// Rows of usual length are not cut: up to the mean length, rounded up to a power of two, or twice that for at most so
-/// many lanes of a nonzero. Cutting them costs more time than the better balance saves.
+/// Rows of usual length are not cut: cutting them costs more time than the better balance saves. They are those of up to
+/// this multiple of the mean, rounded up to a power of two, for at most [`LANES_OF_FEW_FEATURES`] lanes of a nonzero and
+/// for more.
+const MEANS: [f64; 2] = [2.0, 1.5];
 const LANES_OF_FEW_FEATURES: u32 = 4;
 
 /// The limit of a usual length, in shares.
 const MOST_SHARES: f64 = 4.0;
+
+/// If the mean is not longer than this, for the same numbers of lanes, rows of a usual length are not cut up to it.
+const UNCUT: [f64; 2] = [512.0, 128.0];
 
 /// If rows from this length on take a few waves, groups get fewer lanes.
 const LONG_ROW: u32 = 128;
@@ -52,15 +57,14 @@ pub fn log_longest(rows: u32, nonzeros: u32, resident_warps: u32, lanes_of_nonze
         of_more
     };
     let share = f64::from(nonzeros) / f64::from(resident_warps.max(1));
-    let usual = f64::from(nonzeros.div_ceil(rows.max(1)).max(1));
-    let means = if lanes_of_nonzero <= LANES_OF_FEW_FEATURES {
-        2.0
-    } else {
-        1.0
-    };
-    let usual = means * usual.log2().ceil().exp2();
+    let mean = f64::from(nonzeros.div_ceil(rows.max(1)).max(1));
+    let has_few_features = lanes_of_nonzero <= LANES_OF_FEW_FEATURES;
+    let of_lanes = |[of_few, of_more]: [f64; 2]| if has_few_features { of_few } else { of_more };
+    let usual = (of_lanes(MEANS) * mean).log2().ceil().exp2();
+    let uncut = Some(of_lanes(UNCUT)).filter(|&uncut| mean <= uncut);
+    let limit = (MOST_SHARES * share).max(uncut.unwrap_or(0.0));
     let [least, most] = LONGEST;
-    let longest = (multiple * share.powf(POWER)).max(usual.min(MOST_SHARES * share));
+    let longest = (multiple * share.powf(POWER)).max(usual.min(limit));
     longest.clamp(least, most).log2().round() as u32
 }
 
@@ -151,7 +155,16 @@ mod tests {
     fn rows_of_usual_lengths_are_not_cut_unless_there_are_few_of_them() {
         let longest = |rows, nonzeros, lanes| 1 << log_longest(rows, nonzeros, WARPS, lanes);
         assert_eq!(longest(4_267, 4_267 * 500, 4), 1024);
-        assert_eq!(longest(4_267, 4_267 * 500, 8), 512);
+        assert_eq!(longest(4_267, 4_267 * 500, 8), 1024);
+        assert_eq!(longest(4_267, 4_267 * 320, 8), 512);
+        assert_eq!(
+            longest(768, 768 * 300, 4),
+            512,
+            "up to 512 for few features"
+        );
+        assert_eq!(longest(768, 768 * 300, 8), 128, "4 shares of 36 for more");
+        assert_eq!(longest(2_048, 2_048 * 51, 8), 128);
+        assert_eq!(longest(900, 900 * 70, 8), 128);
         assert_eq!(longest(100, 100 * 20_000, 4), 1024);
         assert_eq!(longest(1, 20_000, 4), 64);
     }

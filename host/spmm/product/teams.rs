@@ -50,8 +50,9 @@ pub fn fill_last_wave(waves: f64, mean_row: f64) -> bool {
 }
 
 /// How many of the short rows have a warp each: whole blocks of them. If the last wave would be at most half full, its
-/// rows have teams. Their blocks take about a fourth of the time, and all of the device. If nobody knows how full it
-/// will be, the rows of a fourth of a wave have teams.
+/// rows have teams. Their blocks take about a fourth of the time, and all of the device. So have all rows if they need
+/// no further wave then: else the device waits for short rows when long ones, which have teams, are done. If nobody
+/// knows how full the last wave will be, the rows of a fourth of a wave have teams.
 fn single_rows(shorts: u32, long_rows: u32, nonzeros: u32, wave: Option<Wave>) -> u32 {
     let warps = u64::from(WARPS);
     let (longs, blocks) = (u64::from(long_rows), u64::from(shorts) / warps);
@@ -62,6 +63,7 @@ fn single_rows(shorts: u32, long_rows: u32, nonzeros: u32, wave: Option<Wave>) -
         let (waves, rest) = (all / of_wave, all % of_wave);
         let single = match wave.tiles {
             None => all.saturating_sub(of_wave / 4),
+            Some(_) if rows * tiles <= all.div_ceil(of_wave) * of_wave => 0,
             Some(_) if 2 * rest <= of_wave => waves * of_wave / tiles,
             Some(_) => return None,
         };
@@ -219,6 +221,26 @@ mod tests {
             single_rows(4267, 0, 4267 * 100, Some(WAVE)),
             4264,
             "rows are too short for teams"
+        );
+    }
+
+    #[test]
+    fn all_rows_have_teams_if_they_need_no_further_wave() {
+        let of_300 = |shorts: u32, longs: u32, tiles| {
+            let wave = Wave {
+                tiles: Some(tiles),
+                ..WAVE
+            };
+            single_rows(shorts, longs, (shorts + longs) * 300, Some(wave))
+        };
+        assert_eq!(of_300(113, 787, 1), 0, "900 blocks instead of 816");
+        assert_eq!(of_300(156, 900, 1), 0, "a whole wave");
+        assert_eq!(of_300(157, 900, 1), 156, "one block more than a wave");
+        assert_eq!(of_300(113, 787, 2), 0, "1800 blocks are two waves, as 1632");
+        assert_eq!(
+            of_300(113, 287, 3),
+            112,
+            "1200 blocks are two waves, 948 one"
         );
     }
 
