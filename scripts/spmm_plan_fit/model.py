@@ -48,8 +48,9 @@ SCHEDULERS = 4.0
 IN_STEP_WARPS = 24.0
 
 # With other lanes than the usual ones, the time of `in_step` by the other formulas is multiplied by the usual lanes
-# over these to this power.
+# over these to this power, from so many nonzeros in a mean row on: each lane of a warp holds one then.
 OTHER_LANES_IN_STEP = 0.15
+LANES_IN_STEP_ROW = 32
 
 # Waves from which on the rows of the last one have no teams, and the mean row from which on they do.
 MANY_WAVES = 8
@@ -261,7 +262,7 @@ def predict(s, c, parts=False):
     )
     uncut = np.where(are_resident, np.maximum(steps_of_task, LEAST_SPLIT_ROW), STEPS)
     launches = s.blocks * (1 + (s.vector & (s.longest > uncut)))
-    of_lanes = s.usual_share_in_step**OTHER_LANES_IN_STEP
+    of_lanes = np.where(mean_row >= LANES_IN_STEP_ROW, s.usual_share_in_step**OTHER_LANES_IN_STEP, 1)
     together = of_lanes * sum(time**power for time in named.values()) ** (1 / power)
     total = LAUNCH_MS * launches + together + np.where(starts_late, last, 0)
     if parts:

@@ -27,6 +27,7 @@ use super::statistics::Statistics;
 use crate::device::Device;
 use candidate::{Bound, Candidate, Prediction};
 use constants::{Constants, FITTED};
+use cuda_std::warp::WARP_SIZE;
 use gpu::Gpu;
 use product::Product;
 use warprow_kernels::spmm::SpmmKernel;
@@ -43,6 +44,9 @@ const NONZERO_BYTES: f64 = 2.0 * WORD;
 /// With other lanes than the usual ones, the time of `in_step` by the other formulas is multiplied by the usual lanes
 /// over these to this power. The constants were fitted to sweeps that have the usual lanes alone.
 const OTHER_LANES_IN_STEP: f64 = 0.15;
+
+/// Mean nonzeros of a row from which on it is: each lane of a warp holds one then.
+const LANES_IN_STEP_ROW: f64 = WARP_SIZE as f64;
 
 /// Steps of a task, unless all tasks [run at the same time](RESIDENT_TASK). The model does not choose their size.
 const STEPS: f64 = 128.0;
@@ -95,7 +99,7 @@ impl CostModel {
         let launches = self.gpu.launch_seconds * product.launches();
         let most = times.into_iter().chain([(launches, Bound::Launches)]);
         let most = most.max_by(|one, other| one.0.total_cmp(&other.0));
-        let together = lanes_factor(candidate) * sum.powf(1.0 / overlap);
+        let together = lanes_factor(a, candidate) * sum.powf(1.0 / overlap);
         Prediction {
             seconds: launches + longest_row.after_others + together,
             bound: most.map_or(Bound::Launches, |(_, bound)| bound),
@@ -104,10 +108,11 @@ impl CostModel {
     }
 }
 
-/// The factor of the time of `in_step` for other lanes than the usual ones; 1 for other kernels.
-fn lanes_factor(candidate: &Candidate) -> f64 {
+/// The factor of the time of `in_step` for other lanes than the usual ones; 1 for other kernels and for short rows.
+fn lanes_factor(a: &Statistics, candidate: &Candidate) -> f64 {
+    let mean_row = f64::from(a.nonzeros) / f64::from(a.rows);
     match candidate.kernel {
-        SpmmKernel::InStep => {
+        SpmmKernel::InStep if mean_row >= LANES_IN_STEP_ROW => {
             let share = candidate.row.usual_share_in_step(candidate.lanes);
             share.powf(OTHER_LANES_IN_STEP)
         }

@@ -294,6 +294,16 @@ fn the_lanes_of_in_step_are_those_of_its_kernel_that_suit_the_row() {
 }
 
 #[test]
+fn other_lanes_of_in_step_have_a_factor_where_rows_fill_a_warp() {
+    let of_lanes = |lanes| row(128).in_step(Some(lanes)).next().unwrap();
+    let factor = |mean_row, candidate| lanes_factor(&even(1_000, mean_row), &candidate);
+    assert_eq!(factor(31, of_lanes(32)), 1.0);
+    assert_eq!(factor(32, of_lanes(32)), 0.5_f64.powf(OTHER_LANES_IN_STEP));
+    assert_eq!(factor(32, of_lanes(16)), 1.0, "the usual lanes");
+    assert_eq!(factor(32, row(128).vector(32, 1)), 1.0);
+}
+
+#[test]
 fn the_resident_warps_of_vector_and_in_step_are_those_that_the_registers_of_their_kernels_allow() {
     let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
     let mut compared = BTreeSet::new();
