@@ -138,7 +138,8 @@ pub struct SpmmTuning {
     /// nonzeros. For [rows in bins](warprow_kernels::spmm::product::row_bins) the nonzeros of the longest row that is
     /// not cut, rounded down to a power of two. For [teams](warprow_kernels::spmm::product::teams) the maximum number
     /// of nonzeros of a row that one warp takes. It does not turn off the teams of shorter rows: those of a last wave
-    /// of blocks that would be at most half full, and up to three rows that are left over.
+    /// of blocks that would be at most half full, all of them if that takes no longer, and up to three rows that are
+    /// left over.
     pub task_size: Option<u32>,
     /// Whether a sub-warp of 16 or 32 lanes takes several consecutive [tasks](warprow_kernels::spmm::product::tasks)
     /// as one, except for the last tasks. Default: if it pays, and never with a `task_size`.

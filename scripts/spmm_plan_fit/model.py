@@ -37,7 +37,7 @@ STEPS = 128.0
 # takes.
 LEAST_STEPS = 16.0
 RESIDENT_TASK = 0.44
-# Rows of up to so many nonzeros are not split, however small tasks are.
+# Rows of up to so many nonzeros are not split, in the model, however small tasks are.
 LEAST_SPLIT_ROW = 64.0
 ROW_STEPS = 2.0
 LAUNCH_MS = 3.0e-3
@@ -48,7 +48,7 @@ SCHEDULERS = 4.0
 IN_STEP_WARPS = 24.0
 
 # With other lanes than the usual ones, the time of `in_step` by the other formulas is multiplied by the usual lanes
-# over these to this power, from so many nonzeros in a mean row on: each lane of a warp holds one then.
+# over these to this power. With more lanes that holds only from this mean row on: each lane of a warp holds a nonzero.
 OTHER_LANES_IN_STEP = 0.15
 LANES_IN_STEP_ROW = 32
 
@@ -231,7 +231,7 @@ def predict(s, c, parts=False):
         warps_of_bins * c["cycles_per_binned_row"] + batches_of_bins * c["cycles_per_batch"],
     )
     # Tasks are many and small. Rows take nearly the same time, so a wave that is not full takes as long as the others,
-    # unless teams fill it: rounds of them, each of which takes a fourth of a wave's warps.
+    # unless teams take the rows of the last one in rounds: a fourth of a wave's rows has all of its warps.
     waves = items / slots
     of_nonzero = of_warp * c["cycles_per_nonzero_in_step"]
     have_teams = s.in_step & (waves < MANY_WAVES) & (waves % 1 <= 0.5) & (mean_row >= MIN_TEAM_ROW)
@@ -262,7 +262,8 @@ def predict(s, c, parts=False):
     )
     uncut = np.where(are_resident, np.maximum(steps_of_task, LEAST_SPLIT_ROW), STEPS)
     launches = s.blocks * (1 + (s.vector & (s.longest > uncut)))
-    of_lanes = np.where(mean_row >= LANES_IN_STEP_ROW, s.usual_share_in_step**OTHER_LANES_IN_STEP, 1)
+    of_lanes = s.usual_share_in_step**OTHER_LANES_IN_STEP
+    of_lanes = np.where(mean_row >= LANES_IN_STEP_ROW, of_lanes, np.maximum(of_lanes, 1))
     together = of_lanes * sum(time**power for time in named.values()) ** (1 / power)
     total = LAUNCH_MS * launches + together + np.where(starts_late, last, 0)
     if parts:

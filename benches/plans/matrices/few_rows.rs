@@ -5,7 +5,7 @@ use super::Rule::{Banded, Constant, Uniform};
 use super::Set::{Fitting, Validation};
 use super::list::rectangular;
 
-/// They take turns as the others do.
+/// Those for fitting and for validation alternate. No constant was fitted to them so far.
 pub const FEW_ROWS: &[Matrix] = &[
     rectangular(
         "few_rows_1k_x_1k_210k",

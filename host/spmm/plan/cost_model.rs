@@ -45,7 +45,8 @@ const NONZERO_BYTES: f64 = 2.0 * WORD;
 /// over these to this power. The constants were fitted to sweeps that have the usual lanes alone.
 const OTHER_LANES_IN_STEP: f64 = 0.15;
 
-/// Mean nonzeros of a row from which on it is: each lane of a warp holds one then.
+/// With more lanes than the usual ones, [`OTHER_LANES_IN_STEP`] applies only from this mean row on: each lane of a warp
+/// holds a nonzero then.
 const LANES_IN_STEP_ROW: f64 = WARP_SIZE as f64;
 
 /// Steps of a task, unless all tasks [run at the same time](RESIDENT_TASK). The model does not choose their size.
@@ -108,15 +109,18 @@ impl CostModel {
     }
 }
 
-/// The factor of the time of `in_step` for other lanes than the usual ones; 1 for other kernels and for short rows.
+/// The factor of the time of `in_step` for other lanes than the usual ones; 1 for other kernels, and at least 1 for short
+/// rows.
 fn lanes_factor(a: &Statistics, candidate: &Candidate) -> f64 {
-    let mean_row = f64::from(a.nonzeros) / f64::from(a.rows);
-    match candidate.kernel {
-        SpmmKernel::InStep if mean_row >= LANES_IN_STEP_ROW => {
-            let share = candidate.row.usual_share_in_step(candidate.lanes);
-            share.powf(OTHER_LANES_IN_STEP)
-        }
-        _ => 1.0,
+    if candidate.kernel != SpmmKernel::InStep {
+        return 1.0;
+    }
+    let factor = (candidate.row)
+        .usual_share_in_step(candidate.lanes)
+        .powf(OTHER_LANES_IN_STEP);
+    match f64::from(a.nonzeros) / f64::from(a.rows) >= LANES_IN_STEP_ROW {
+        true => factor,
+        false => factor.max(1.0),
     }
 }
 

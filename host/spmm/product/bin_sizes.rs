@@ -6,7 +6,7 @@
 //! - The *lanes of a nonzero* load its row of X together. A *group* has the lanes of a row.
 //! - A *wave* is as many warps as run at the same time.
 //!
-//! docs/notes/spmm.md says what the constants were measured on.
+//! docs/notes/spmm.md and docs/notes/spmm_plan.md, "Few rows", say what the constants were measured on.
 
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels::spmm::product::row_bins;
@@ -25,16 +25,17 @@ const POWER: f64 = 0.8;
 /// The range of the longest row that is not cut.
 const LONGEST: [f64; 2] = [64.0, 4096.0];
 
-/// Rows of usual length are not cut: cutting them costs more time than the better balance saves. They are those of up to
-/// this multiple of the mean, rounded up to a power of two, for at most [`LANES_OF_FEW_FEATURES`] lanes of a nonzero and
-/// for more.
+/// Rows of usual length are not cut, as that costs more time than the better balance saves: those of up to this multiple
+/// of the mean, rounded up to a power of two. The first number is for few lanes of a nonzero, the second for more.
 const MEANS: [f64; 2] = [2.0, 1.5];
+
+/// So many lanes of a nonzero are few.
 const LANES_OF_FEW_FEATURES: u32 = 4;
 
 /// The limit of a usual length, in shares.
 const MOST_SHARES: f64 = 4.0;
 
-/// If the mean is not longer than this, for the same numbers of lanes, rows of a usual length are not cut up to it.
+/// A usual length may exceed [`MOST_SHARES`] up to this, if the mean is not longer: for few lanes, and for more.
 const UNCUT: [f64; 2] = [512.0, 128.0];
 
 /// If rows from this length on take a few waves, groups get fewer lanes.
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_usual_lengths_are_not_cut_unless_there_are_few_of_them() {
+    fn rows_of_usual_lengths_are_not_cut_unless_few_long_ones_are_all() {
         let longest = |rows, nonzeros, lanes| 1 << log_longest(rows, nonzeros, WARPS, lanes);
         assert_eq!(longest(4_267, 4_267 * 500, 4), 1024);
         assert_eq!(longest(4_267, 4_267 * 500, 8), 1024);
@@ -165,6 +166,14 @@ mod tests {
         assert_eq!(longest(768, 768 * 300, 8), 128, "4 shares of 36 for more");
         assert_eq!(longest(2_048, 2_048 * 51, 8), 128);
         assert_eq!(longest(900, 900 * 70, 8), 128);
+        for (lanes, most) in [(4, 512), (5, 128)] {
+            assert_eq!(longest(700, 700 * most, lanes), most, "{lanes} lanes");
+            assert_eq!(
+                longest(700, 700 * (most + 1), lanes),
+                most / 2,
+                "{lanes} lanes"
+            );
+        }
         assert_eq!(longest(100, 100 * 20_000, 4), 1024);
         assert_eq!(longest(1, 20_000, 4), 64);
     }

@@ -20,7 +20,7 @@ const SLOTS_PER_MULTIPROCESSOR: u64 = 128;
 const MAX_SLOTS_PER_MULTIPROCESSOR: u64 = 2048 / 8;
 
 /// Minimum and maximum number of steps of a task, if the caller does not ask for a size. Tasks of [whole
-/// rows](whole_rows) have 43 to 340 steps. Rows of up to the minimum are not split, however small tasks are.
+/// rows](whole_rows) have 43 to 340 steps. Where few rows are split, those of up to the minimum are not.
 pub const MIN_TASK_SIZE: u64 = 64;
 const MAX_TASK_SIZE: u64 = 256;
 
@@ -67,7 +67,8 @@ pub struct TaskSizes {
     pub few_split_rows: u32,
     /// If many rows are split; `None` if the plan does not find out.
     pub many_split_rows: Option<u32>,
-    /// Rows of fewer nonzeros are not split, however small tasks are: parts cost more than a sub-warp that works alone.
+    /// Rows of up to so many nonzeros are not split, however small tasks are, unless many rows are: parts cost more than
+    /// a sub-warp that works alone.
     pub least_split_row: u32,
 }
 

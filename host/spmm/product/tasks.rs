@@ -110,7 +110,7 @@ pub fn divide_into_column_blocks(
 #[derive(Debug)]
 pub struct Tasks<E: SpmmElement> {
     starts: TaskStarts,
-    /// Rows of fewer nonzeros are not split.
+    /// Rows of up to so many nonzeros are not split.
     least_split_row: u32,
     groupings: Groupings,
     /// The rows that are split between blocks of threads: for [each number of items of a block](vector::GROUPS), and

@@ -1,7 +1,7 @@
 //! The warps of each row, made on the device: one warp, or a team of them (see [`teams`]).
 //!
 //! Teams have the long rows, the rows that would not fill the device, and the up to three rows that are left over where
-//! the others are divided into blocks of four, whatever their length.
+//! the others are divided into blocks of four, whatever their length. All rows have teams if that takes no longer.
 
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, optional_pointer};
@@ -50,9 +50,9 @@ pub fn fill_last_wave(waves: f64, mean_row: f64) -> bool {
 }
 
 /// How many of the short rows have a warp each: whole blocks of them. If the last wave would be at most half full, its
-/// rows have teams. Their blocks take about a fourth of the time, and all of the device. So have all rows if they need
-/// no further wave then: else the device waits for short rows when long ones, which have teams, are done. If nobody
-/// knows how full the last wave will be, the rows of a fourth of a wave have teams.
+/// rows have teams. Their blocks take about a fourth of the time, and all of the device. All rows have teams if that adds
+/// no wave. Otherwise short rows, which have one warp, still run when the teams of long rows have ended. If nobody knows
+/// how full the last wave will be, the rows of a fourth of a wave have teams.
 fn single_rows(shorts: u32, long_rows: u32, nonzeros: u32, wave: Option<Wave>) -> u32 {
     let warps = u64::from(WARPS);
     let (longs, blocks) = (u64::from(long_rows), u64::from(shorts) / warps);
@@ -242,6 +242,8 @@ mod tests {
             112,
             "1200 blocks are two waves, 948 one"
         );
+        let short = single_rows(113, 787, 900 * 100, Some(WAVE));
+        assert_eq!(short, 112, "rows are too short for teams");
     }
 
     #[test]

@@ -43,7 +43,8 @@ pub struct Constants {
     pub cycles_per_group: f64,
     /// Cycles of a group for each batch of nonzeros that it loads together.
     pub cycles_per_batch: f64,
-    /// Cycles of a group for each batch of the longest row, when few other groups still run.
+    /// Cycles of a group for each batch of the longest row, when few other groups still run, and no row of X is in the
+    /// L1 cache.
     pub cycles_per_last_batch: f64,
     /// Cycles of a warp of `row_bins` for its rows, beside those for their batches.
     pub cycles_per_binned_row: f64,

@@ -90,7 +90,7 @@ impl Product<'_> {
             // Tasks are many and small.
             SpmmKernel::Vector => waves.max(1.0) * of_item,
             SpmmKernel::InStep if teams::fill_last_wave(waves, self.mean_row) => {
-                // Rounds of teams, each of which takes a fourth of a wave's warps.
+                // Teams take the rows of the last wave in rounds: a fourth of a wave's rows has all of its warps.
                 let teams = (waves.fract() * f64::from(WARPS)).ceil();
                 waves.floor() * of_item + teams * self.cycles_of_team()
             }
@@ -100,7 +100,7 @@ impl Product<'_> {
         cycles / self.gpu.clock
     }
 
-    /// The cycles of a row of `in_step` that a team takes, whose warps share its nonzeros.
+    /// The cycles of a row of `in_step` whose nonzeros are divided among the warps of a team.
     fn cycles_of_team(&self) -> f64 {
         let of_nonzeros = self.mean_row * self.cycles_of_nonzero_in_step();
         self.constants.cycles_per_row_in_step + of_nonzeros / f64::from(WARPS)

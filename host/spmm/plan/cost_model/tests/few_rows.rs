@@ -1,4 +1,4 @@
-//! Matrices of so few rows that a GPU runs all of them at the same time.
+//! What the cost model knows of few rows: teams, tasks that all run at the same time, and the longest row.
 
 use super::super::caches::Misses;
 use super::super::tile::Tile;
@@ -19,13 +19,14 @@ fn in_step_waits_for_rounds_of_teams_where_a_wave_would_be_at_most_half_full() {
     let of_row = |nonzeros: f64| {
         FITTED.cycles_per_row_in_step + nonzeros / 2.0 * FITTED.cycles_per_nonzero_in_step
     };
-    let (row, team) = (of_row(300.0), of_row(75.0));
+    let (row, team) = (of_row(200.0), of_row(50.0));
     for (waves, mean_row, wanted) in [
-        (0.2, 300, team),
-        (0.3, 300, 2.0 * team),
-        (0.6, 300, row),
-        (1.2, 300, row + team),
-        (1.6, 300, 2.0 * row),
+        (0.2, 200, team),
+        (0.3, 200, 2.0 * team),
+        (0.6, 200, row),
+        (1.2, 200, row + team),
+        (1.6, 200, 2.0 * row),
+        (8.2, 200, 9.0 * row),
         // Rows are too short for teams.
         (0.2, 100, of_row(100.0)),
     ] {
@@ -103,6 +104,11 @@ fn tasks_that_all_run_at_the_same_time_cut_rows_of_more_than_64_nonzeros() {
     assert_eq!(launches(few, 65, &vector), 2.0);
     assert_eq!(launches(many, 128, &vector), 1.0);
     assert_eq!(launches(many, 129, &vector), 2.0);
+    // Such a task has up to 128 steps.
+    let slots = model.gpu.multiprocessors * vector.resident_warps() * 2.0;
+    let of_100_steps = (100.0 * slots / 42.0) as u32;
+    assert_eq!(launches(of_100_steps, 99, &vector), 1.0);
+    assert_eq!(launches(of_100_steps, 101, &vector), 2.0);
     // Tasks are not so small in blocks of columns.
     let blocks = row(64).vector(16, 2);
     assert_eq!(launches(few, 65, &blocks), 2.0);
