@@ -4,7 +4,7 @@ use ndarray::Array2;
 use sprs::CsMatI;
 use std::iter;
 use std::sync::Arc;
-use support::devices;
+use support::{devices, is_in_turn};
 use warprow::operand::OperandError;
 use warprow::spmm::SpmmError;
 use warprow::{
@@ -79,8 +79,7 @@ fn plans_agree<E: SpmmElement>() {
     for (number, device) in devices().into_iter().enumerate() {
         let there = DeviceCsr::upload(&device, a.view()).unwrap();
         for (turn, options) in all_options::<E>().into_iter().enumerate() {
-            // The emulators take turns.
-            if device.is_emulator() && turn % 2 == number {
+            if !is_in_turn(&device, number, turn + 1) {
                 continue;
             }
             let of_host = Spmm::<E>::plan_wide(&device, a.view(), options).unwrap();
@@ -114,20 +113,19 @@ fn new_values_are_those_of_a_new_plan<E: SpmmElement>() {
     let [a, other] = matrices::<E>();
     let wide =
         |a: &CsrMatrix<E>| -> CsrMatrix<E::Sum> { a.map(|value| E::Sum::from_f64(value.to_f64())) };
-    for (emulator, device) in devices().into_iter().enumerate() {
+    for (number, device) in devices().into_iter().enumerate() {
         let other_values = device.upload(wide(&other).data()).unwrap();
-        for (number, options) in all_options::<E>()
+        for (turn, options) in all_options::<E>()
             .into_iter()
             .map(|options| options.updatable(true))
             .enumerate()
         {
-            // The emulators take turns.
-            if device.is_emulator() && number % 2 != emulator {
+            if !is_in_turn(&device, number, turn) {
                 continue;
             }
             let rows = [&a, &other].map(Clone::clone);
             // Each type with the default options, and one with all: the order of the host's values is the same code.
-            let has_columns = number == 0 || E::NAME == "f32";
+            let has_columns = turn == 0 || E::NAME == "f32";
             let columns = has_columns.then(|| [&a, &other].map(CsMatI::to_csc));
             for [a, other] in iter::once(rows).chain(columns) {
                 let mut plan = Spmm::plan(&device, a.view(), options).unwrap();

@@ -36,6 +36,12 @@ pub fn devices_in_turn(turn: usize) -> Vec<Device> {
     devices
 }
 
+/// Whether a case of a large loop runs on a device, which has that number among [`devices`]: the emulators take turns,
+/// so each has every other case, and a GPU has all.
+pub fn is_in_turn(device: &Device, number: usize, turn: usize) -> bool {
+    !device.is_emulator() || turn % 2 == number
+}
+
 /// As [`devices`], with a handle of the GPU that no other test has: a log of its launches has those of one test alone.
 ///
 /// # Panics

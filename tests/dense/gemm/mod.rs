@@ -61,9 +61,9 @@ fn every_choice_verifies<T: GemmElement>(
 ) {
     for (number, device) in support::devices().into_iter().enumerate() {
         for (turn, options) in choices::<T>(&device, x.ncols()).into_iter().enumerate() {
-            // The emulators take turns with the kernels, and change places with the next shape.
+            // The emulators change places with the next shape.
             let turn = turn + x.nrows() + x.ncols() + w.ncols() + usize::from(relu);
-            if device.is_emulator() && turn % 2 != number {
+            if !support::is_in_turn(&device, number, turn) {
                 continue;
             }
             let options = options.relu(relu);
@@ -145,8 +145,7 @@ fn warps_that_stream_many_tiles_verify_with_w_in_shared_memory_and_without() {
         );
         for (number, device) in support::devices().into_iter().enumerate() {
             for (turn, options) in choices::<T>(&device, k).into_iter().enumerate() {
-                // The emulators take turns.
-                if device.is_emulator() && (turn + n) % 2 != number {
+                if !support::is_in_turn(&device, number, turn + n) {
                     continue;
                 }
                 let kernel = options.tuning.kernel.unwrap();

@@ -64,8 +64,7 @@ fn every_kernel_is_exact<E: SpmmElement>() {
                 let options = SpmmOptions::new().tuning(tuning);
                 let spmm = Spmm::plan(&device, whole.a(), options).unwrap();
                 for (k, of_x) in LAYOUTS.into_iter().enumerate() {
-                    // The emulators take turns.
-                    if device.is_emulator() && (place + k) % 2 != number {
+                    if !support::is_in_turn(&device, number, place + k) {
                         continue;
                     }
                     let of_y = LAYOUTS[(k * 3 + features) % LAYOUTS.len()];

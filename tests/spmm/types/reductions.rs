@@ -5,7 +5,7 @@ use super::{
 };
 use crate::has_sized_items;
 use ndarray::Array2;
-use support::devices;
+use support::{devices, is_in_turn};
 use warprow::reference::Operation;
 use warprow::{
     CsrMatrix, Reduction, Spmm, SpmmElement, SpmmOptions, SpmmTuning, bf16, f16, generate,
@@ -40,8 +40,8 @@ fn reductions_verify_at_odd_widths<E: SpmmElement>() {
                     .into_iter()
                     .enumerate()
                 {
-                    // The emulators take turns: each has every width.
-                    if device.is_emulator() && (k + turn) % 2 == number {
+                    // Each emulator has every width.
+                    if !is_in_turn(&device, number, k + turn + 1) {
                         continue;
                     }
                     for plan in &plans {
