@@ -100,7 +100,7 @@ impl CostModel {
         let launches = self.gpu.launch_seconds * product.launches();
         let most = times.into_iter().chain([(launches, Bound::Launches)]);
         let most = most.max_by(|one, other| one.0.total_cmp(&other.0));
-        let together = lanes_factor(a, candidate) * sum.powf(1.0 / overlap);
+        let together = lanes_factor(&product) * sum.powf(1.0 / overlap);
         Prediction {
             seconds: launches + longest_row.after_others + together,
             bound: most.map_or(Bound::Launches, |(_, bound)| bound),
@@ -111,14 +111,14 @@ impl CostModel {
 
 /// The factor of the time of `in_step` for other lanes than the usual ones; 1 for other kernels, and at least 1 for short
 /// rows.
-fn lanes_factor(a: &Statistics, candidate: &Candidate) -> f64 {
-    if candidate.kernel != SpmmKernel::InStep {
+fn lanes_factor(product: &Product<'_>) -> f64 {
+    let candidate = product.candidate;
+    if !product.has_kernel(SpmmKernel::InStep) {
         return 1.0;
     }
-    let factor = (candidate.row)
-        .usual_share_in_step(candidate.lanes)
-        .powf(OTHER_LANES_IN_STEP);
-    match f64::from(a.nonzeros) / f64::from(a.rows) >= LANES_IN_STEP_ROW {
+    let share = candidate.row.usual_share_in_step(candidate.lanes);
+    let factor = share.powf(OTHER_LANES_IN_STEP);
+    match product.mean_row >= LANES_IN_STEP_ROW {
         true => factor,
         false => factor.max(1.0),
     }

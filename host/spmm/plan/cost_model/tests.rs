@@ -296,7 +296,10 @@ fn the_lanes_of_in_step_are_those_of_its_kernel_that_suit_the_row() {
 #[test]
 fn more_lanes_of_in_step_are_faster_only_where_rows_fill_a_warp() {
     let of_lanes = |lanes| row(128).in_step(Some(lanes)).next().unwrap();
-    let factor = |mean_row, candidate| lanes_factor(&even(1_000, mean_row), &candidate);
+    let model = model(&DeviceProfile::h200());
+    let factor = |mean_row, candidate| {
+        lanes_factor(&Product::new(&model, &even(1_000, mean_row), &candidate))
+    };
     assert_eq!(factor(31, of_lanes(32)), 1.0);
     assert_eq!(factor(32, of_lanes(32)), 0.5_f64.powf(OTHER_LANES_IN_STEP));
     assert_eq!(factor(32, of_lanes(16)), 1.0, "the usual lanes");
