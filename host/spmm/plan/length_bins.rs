@@ -153,7 +153,7 @@ impl LengthBins {
             .sum()
     }
 
-    /// The number of columns that have nonzeros; an estimate if the matrix is large.
+    /// The number of rows or columns that have nonzeros; that of columns is an estimate if the matrix is large.
     pub fn used(&self) -> f64 {
         let columns: u64 = self.bins.iter().map(|(columns, _)| columns).sum();
         columns as f64

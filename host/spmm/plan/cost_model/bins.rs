@@ -17,8 +17,6 @@ pub struct BinnedRows {
     pub longest: f64,
     /// Loads of columns. A group loads one column for each nonzero that it takes at a time.
     pub column_loads: f64,
-    /// Rows that have nonzeros.
-    pub filled_rows: f64,
 }
 
 impl BinnedRows {
@@ -34,24 +32,19 @@ impl BinnedRows {
         };
         let is_cut = |rows: f64, nonzeros: f64| nonzeros / rows > longest;
         let power = |above| u32::try_from(above).unwrap_or(u32::MAX);
-        let (mut parts, mut filled_rows) = (0.0, 0.0);
-        for (_, rows, nonzeros) in a.lengths.iter() {
-            filled_rows += rows;
-            if is_cut(rows, nonzeros) {
-                parts += nonzeros / longest;
-            }
-        }
+        let cut = a.lengths.iter();
+        let cut = cut.filter(|&(_, rows, nonzeros)| is_cut(rows, nonzeros));
+        let parts = cut.map(|(_, _, nonzeros)| nonzeros / longest).sum();
         let uncut = a.lengths.iter();
         let uncut = uncut.filter(|&(_, rows, nonzeros)| !is_cut(rows, nonzeros));
         let uncut = uncut.map(|(above, rows, _)| (power(above), rows));
         let sizes = GroupSizes::new(candidate.lanes, resident_warps, parts, uncut);
         let rows = f64::from(a.rows);
         let mut found = Self {
-            warps: (rows - filled_rows).max(0.0) * of_warp(lanes),
+            warps: (rows - a.lengths.used()).max(0.0) * of_warp(lanes),
             batches: 0.0,
             longest: 0.0,
             column_loads: 0.0,
-            filled_rows,
         };
         for (above, rows, nonzeros) in a.lengths.iter() {
             let above = power(above);

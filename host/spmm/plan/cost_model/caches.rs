@@ -6,7 +6,7 @@ use warprow_kernels::spmm::SpmmKernel;
 use warprow_kernels::spmm::product::vector::items_of_block;
 use warprow_kernels::spmm::product::{row_bins, row_groups};
 
-/// The part of the used columns over which groups that run at the same time are spread, if all rows have the same
+/// The part of the used columns over which groups of lanes that started together are spread, if all rows have the same
 /// length. Else the variation of the lengths is added.
 const DRIFT: f64 = 0.1;
 
@@ -32,12 +32,14 @@ impl Product<'_> {
         let row_bytes = self.candidate.row.bytes();
         // A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
         let occupied = self.tile.loaded(LINE).min(row_bytes);
-        let uncovered = 1.0 - self.a.columns.covered(l2_bytes / occupied * self.blocks);
+        let l2_rows = l2_bytes / occupied;
+        let uncovered = 1.0 - self.a.columns.covered(l2_rows * self.blocks);
         let all_bytes =
             (f64::from(self.a.cols) + self.rows) * row_bytes + NONZERO_BYTES * self.nonzeros;
         let (least, range) = HELD_BETWEEN_RUNS;
         let streamed = ((all_bytes / self.gpu.l2_bytes - least) / range).clamp(0.0, 1.0);
         let l2 = (uncovered * self.a.locality.far)
+            .min(self.l2_uncovered_in_phase(l2_rows))
             .max(streamed * self.used_columns / self.nonzeros)
             .min(l1);
         Misses { l1, l2, streamed }
@@ -78,6 +80,22 @@ impl Product<'_> {
             }
             _ => uncovered,
         }
+    }
+
+    /// The share of the nonzeros that an L2 cache for so many rows of X has to load, if the groups of lanes that run at
+    /// the same time go through the columns together; 1 for kernels without such groups.
+    fn l2_uncovered_in_phase(&self, l2_rows: f64) -> f64 {
+        let items = match self.candidate.kernel {
+            SpmmKernel::RowGroups => self.rows,
+            SpmmKernel::RowBins => self.binned.map_or(self.rows, |binned| binned.warps),
+            _ => return 1.0,
+        };
+        let waves = (items / self.slots()).max(1.0);
+        // A group starts when one of the wave before has ended, so the spread grows with each wave. This is its mean.
+        let drift = DRIFT * (1.0 + waves) / 2.0;
+        let between = self.used_columns * (drift + self.a.variation()).min(1.0);
+        let phase = self.loaded_in_phase(self.rows / waves);
+        phase.max(1.0 - l2_rows / between)
     }
 
     /// The share of the nonzeros whose row of X is loaded anew if so many rows go through the columns together.

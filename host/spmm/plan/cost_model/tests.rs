@@ -1,6 +1,7 @@
 //! Tests of the cost model: on profiles of GPUs, for matrices that are described by their statistics.
 
 mod few_rows;
+mod orders;
 
 use super::candidate::FeatureRow;
 use super::*;

@@ -72,7 +72,7 @@ impl Product<'_> {
     }
 
     /// Warps, sub-warps or groups that the GPU runs at the same time.
-    fn slots(&self) -> f64 {
+    pub fn slots(&self) -> f64 {
         let warps = self.gpu.multiprocessors * self.candidate.resident_warps();
         match self.candidate.kernel {
             SpmmKernel::Vector | SpmmKernel::RowGroups => warps * 32.0 / self.group,

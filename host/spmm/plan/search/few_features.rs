@@ -9,29 +9,27 @@ use warprow_kernels::spmm::SpmmKernel;
 const LARGEST_SMALL: u32 = 1_000_000;
 
 /// Maximum number of features with which plans consider `row_groups` for larger matrices, and choose `row_bins` where
-/// rows have similar lengths. With more, the model takes them too often where neighbouring rows share columns: with 32
-/// features, a product then takes up to 1.7 times as long.
+/// rows have similar lengths and share columns with their neighbours. With more, the model takes them too often where
+/// rows share columns: with 32 features, a product then takes up to 1.7 times as long.
 const MAX_FEATURES_IF_LARGE: u32 = 16;
-
-/// The same of `row_groups` for small matrices. `row_bins` has only the limit of its kernel there.
-const MAX_FEATURES_OF_GROUPS_IF_SMALL: u32 = 32;
 
 /// From this [variation](Statistics::variation) on, the lengths of rows are not similar. No matrix of the sweeps is
 /// between 0.7 and 1. A plan that counts nothing assumes less.
 const LEAST_VARIATION: f64 = 0.7;
 
+/// From this locality of a thousand rows on, they share hardly more columns than any rows do.
+const LEAST_LOCALITY_OF_STRANGERS: f64 = 0.9;
+
 /// Whether `row_groups` is considered for so many features.
 fn may_have_groups(a: &Statistics, features: u32) -> bool {
-    let most = match is_small(a) {
-        true => MAX_FEATURES_OF_GROUPS_IF_SMALL,
-        false => MAX_FEATURES_IF_LARGE,
-    };
-    features <= most
+    features <= MAX_FEATURES_IF_LARGE || is_small(a)
 }
 
 /// Whether a plan that does not time candidates may choose `row_bins` for so many features.
 pub(super) fn may_have_bins(a: &Statistics, features: u32) -> bool {
-    features <= MAX_FEATURES_IF_LARGE || is_small(a) || a.variation() >= LEAST_VARIATION
+    let are_strangers = !a.are_assumed && a.locality.far >= LEAST_LOCALITY_OF_STRANGERS;
+    let suits_bins = a.variation() >= LEAST_VARIATION || are_strangers;
+    features <= MAX_FEATURES_IF_LARGE || is_small(a) || suits_bins
 }
 
 fn is_small(a: &Statistics) -> bool {

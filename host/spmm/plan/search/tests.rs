@@ -90,10 +90,14 @@ fn a_plan_that_has_not_counted_how_frequent_columns_are_takes_one_block_unless_a
 #[test]
 fn in_step_is_chosen_where_it_is_predicted_to_be_the_fastest_with_lanes_for_the_matrix() {
     let mut lanes_of_choices = BTreeSet::new();
+    let sharing = Localities {
+        far: 0.85,
+        ..Localities::NONE
+    };
     for rows in [8_000, 40_000] {
         for mean_row in [20, 49, 83, 300] {
             for wide in [12, 20, 32, 64, 100, 128, 256, 512] {
-                let search = search(even(rows, mean_row, Localities::NONE), features(wide));
+                let search = search(even(rows, mean_row, sharing), features(wide));
                 let all = search.best_of_each(f64::INFINITY).into_iter();
                 // `row_bins` has a rule of its own.
                 let mut others =

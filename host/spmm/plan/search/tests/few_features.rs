@@ -140,16 +140,27 @@ fn row_bins_is_a_candidate_for_all_reductions_of_up_to_128_known_features_in_one
 
 /// By the model alone, `row_bins` would be chosen for all of them.
 #[test]
-fn row_bins_is_not_predicted_for_more_than_16_features_if_many_rows_have_similar_lengths() {
-    let similar = |rows| Statistics {
+fn row_bins_is_not_predicted_for_more_than_16_features_if_many_rows_are_similar_and_share_columns()
+{
+    let similar = |rows, far| Statistics {
         variation: Some(0.4),
+        locality: Localities {
+            far,
+            ..Localities::NONE
+        },
         ..skewed(rows, 6)
     };
+    let assumed = Statistics {
+        are_assumed: true,
+        ..similar(200_000, 1.0)
+    };
     for (a, wide, wanted) in [
-        (similar(200_000), 16, true),
-        (similar(200_000), 32, false),
-        (similar(100_000), 32, true),
+        (similar(200_000, 0.89), 16, true),
+        (similar(200_000, 0.89), 32, false),
+        (similar(200_000, 0.9), 32, true),
+        (similar(100_000, 0.89), 32, true),
         (skewed(200_000, 6), 32, true),
+        (assumed, 32, false),
     ] {
         let search = search(a.clone(), features(wide));
         let what = format!("{} rows, {wide} features", a.rows);
@@ -166,7 +177,7 @@ fn row_bins_is_not_predicted_for_more_than_16_features_if_many_rows_have_similar
 }
 
 #[test]
-fn row_groups_is_a_candidate_for_sums_and_means_of_2_to_16_known_features_and_of_32_if_the_matrix_is_small()
+fn row_groups_is_a_candidate_for_sums_and_means_of_2_to_16_known_features_and_of_128_if_the_matrix_is_small()
  {
     let a = |rows| even(rows, 6, Localities::NONE);
     let is_candidate = |search: &Search| {
@@ -174,8 +185,8 @@ fn row_groups_is_a_candidate_for_sums_and_means_of_2_to_16_known_features_and_of
         all.iter()
             .any(|choice| choice.candidate.kernel == SpmmKernel::RowGroups)
     };
-    for (rows, most) in [(200_000, 16), (100_000, 32)] {
-        for wide in [1, 2, 7, 8, 16, 17, 31, 32, 33, 64, 128] {
+    for (rows, most) in [(200_000, 16), (100_000, 128)] {
+        for wide in [1, 2, 7, 8, 16, 17, 32, 36, 64, 128, 132] {
             let wanted = (2..=most).contains(&wide);
             for &reduction in Reduction::ALL {
                 let search = search(a(rows), features(wide).reduction(reduction));
