@@ -43,7 +43,6 @@ ROW_STEPS = 2.0
 LAUNCH_MS = 3.0e-3
 LINE = 128.0
 MEMORY_ACCESS = 64.0
-SECTOR = 32.0
 SCHEDULERS = 4.0
 # Resident warps of a multiprocessor for which `in_step` divides long rows.
 IN_STEP_WARPS = 24.0
@@ -189,15 +188,13 @@ def predict(s, c, parts=False):
     # Each resource's time.
     per_ms = s.multiprocessors * s.clock / 1e3
     loaded = s.nnz * tiles
-    # Rows in another order than that of the lists share no accesses to them; those by length no sectors of Y.
-    rows_apart = (s.binned | s.ordered) * s.row_bins[:, :, 0].sum(1)
-    lists = 8 * s.nnz + s.binned * ITEM_BYTES * s.rows_ + 2 * (MEMORY_ACCESS - 4) * rows_apart
-    results = s.rows_ * np.where(s.binned, touched(SECTOR), row_bytes * (2 * s.blocks - 1))
+    # Rows in the order by length share no accesses to memory, of columns and of values, and no sectors of Y.
+    of_binned_row = ITEM_BYTES * s.rows_ + 2 * (MEMORY_ACCESS - 4) * s.row_bins[:, :, 0].sum(1)
+    lists = 8 * s.nnz + s.binned * of_binned_row
+    results = s.rows_ * np.where(s.binned, touched(32.0), row_bytes * (2 * s.blocks - 1))
     from_memory = loaded * touched(MEMORY_ACCESS) + s.nnz * loads * c["load_overhead_bytes"]
-    from_memory = from_memory * l2_misses + streamed * (lists + results)
-    memory = from_memory / (s.memory_rate * c["memory_efficiency"] / 1e3)
-    from_l2 = loaded * touched(SECTOR) * l1_misses + lists * tiles + results
-    l2_time = from_l2 / (per_ms * c["l2_bytes_per_cycle"])
+    memory = (from_memory * l2_misses + streamed * (lists + results)) / (s.memory_rate * c["memory_efficiency"] / 1e3)
+    l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
     # A load of n consecutive words touches 1 + 4 n / 128 lines in the mean. There is one of values for each of columns.
     columns_of_load = np.select([s.vector, s.in_step], [s.lanes, 32.0], s.group / s.lanes)
     # The rows of the groups of a warp follow one another, so short ones share lines.

@@ -64,20 +64,13 @@ impl Product<'_> {
 
     /// Bytes of the columns, the values and the items that a tile takes.
     fn list_bytes(&self) -> f64 {
-        let of_items = match self.has_kernel(SpmmKernel::RowBins) {
-            true => ITEM_BYTES * self.rows,
+        // Rows in bins share no accesses to memory, neither of columns nor of values. The same bytes are taken from the
+        // L2 cache, although its sectors are smaller.
+        let of_binned_rows = match self.has_kernel(SpmmKernel::RowBins) {
+            true => ITEM_BYTES * self.rows + 2.0 * (MEMORY_ACCESS - WORD) * self.a.lengths.used(),
             false => 0.0,
         };
-        NONZERO_BYTES * self.nonzeros + of_items + self.bytes_beside_rows()
-    }
-
-    /// Bytes of columns and values that are loaded beside those of the rows: in another order than that of the lists,
-    /// rows share no accesses to memory. The same bytes are taken from the L2 cache, although its sectors are smaller.
-    fn bytes_beside_rows(&self) -> f64 {
-        match self.a.is_ordered || self.has_kernel(SpmmKernel::RowBins) {
-            true => 2.0 * (MEMORY_ACCESS - WORD) * self.a.lengths.used(),
-            false => 0.0,
-        }
+        NONZERO_BYTES * self.nonzeros + of_binned_rows
     }
 
     /// Bytes of Y that are loaded and stored.

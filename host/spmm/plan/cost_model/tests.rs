@@ -1,7 +1,7 @@
 //! Tests of the cost model: on profiles of GPUs, for matrices that are described by their statistics.
 
 mod few_rows;
-mod orders;
+mod in_phase;
 
 use super::candidate::FeatureRow;
 use super::*;

@@ -1,37 +1,6 @@
-//! What the cost model knows of rows in another order, and of rows that go through the columns together.
+//! What the cost model knows of rows that go through the columns together.
 
-use super::super::caches::Misses;
 use super::*;
-
-#[test]
-fn rows_in_another_order_share_no_accesses_to_the_lists() {
-    let model = model(&DeviceProfile::h200());
-    let of_lists = Misses {
-        l1: 0.0,
-        l2: 0.0,
-        streamed: 1.0,
-    };
-    for a in [even(100_000, 3), even(100_000, 60)] {
-        for candidate in [16, 64].into_iter().flat_map(candidates) {
-            let ordered = a.ordered(Localities::NONE);
-            let of = |a| Product::new(&model, a, &candidate);
-            let (given, ordered) = (of(&a), of(&ordered));
-            let memory =
-                |product: &Product<'_>| product.memory_seconds(&of_lists) * model.gpu.memory_rate;
-            // Each of two lists loads 64 bytes for a row beside its elements, less one. `row_bins` has an order of its
-            // own.
-            let rows = match candidate.kernel {
-                SpmmKernel::RowBins => 0.0,
-                _ => 100_000.0,
-            };
-            let more = memory(&ordered) - memory(&given);
-            let wanted = 120.0 * rows / FITTED.memory_efficiency;
-            assert!((more - wanted).abs() < 1.0, "{candidate:?}: {more}");
-            let l2 = |product: &Product<'_>| product.l2_seconds(&of_lists);
-            assert_eq!(l2(&ordered) > l2(&given), rows > 0.0, "{candidate:?}");
-        }
-    }
-}
 
 /// The share of the nonzeros of a matrix whose rows of X `row_bins` and `row_groups` load from memory, and `vector`.
 fn l2_misses(a: &Statistics) -> [f64; 3] {
