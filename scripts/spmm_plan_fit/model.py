@@ -68,7 +68,7 @@ ITEM_BYTES = 16.0
 LINES_OF_ROW = 3.0
 # L1 time of a line of A's columns or values over that of a line of X: few of its bytes are loaded at a time.
 LIST_LINE = 0.25
-# The part of the used columns over which groups that run at the same time are spread, if rows are equally long.
+# The part of the used columns over which groups that started together are spread, if rows are equally long.
 DRIFT = 0.1
 
 

@@ -109,8 +109,8 @@ impl CostModel {
     }
 }
 
-/// The factor of the time of `in_step` for other lanes than the usual ones; 1 for other kernels, and at least 1 for short
-/// rows.
+/// The factor of the time of `in_step` for other lanes than the usual ones; 1 for other kernels, and at least 1 for
+/// short rows.
 fn lanes_factor(product: &Product<'_>) -> f64 {
     let candidate = product.candidate;
     if !product.has_kernel(SpmmKernel::InStep) {

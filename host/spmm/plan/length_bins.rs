@@ -155,8 +155,8 @@ impl LengthBins {
 
     /// The number of rows or columns that have nonzeros; that of columns is an estimate if the matrix is large.
     pub fn used(&self) -> f64 {
-        let columns: u64 = self.bins.iter().map(|(columns, _)| columns).sum();
-        columns as f64
+        let used: u64 = self.bins.iter().map(|(count, _)| count).sum();
+        used as f64
     }
 
     /// The share of the nonzeros that lie in the `columns` columns with the most nonzeros, from 0 to 1. Columns of

@@ -91,7 +91,8 @@ impl Product<'_> {
             _ => return 1.0,
         };
         let waves = (items / self.slots()).max(1.0);
-        // A group starts when one of the wave before has ended, so the spread grows with each wave. This is its mean.
+        // A group starts when one of the wave before has ended, so the spread grows with each wave. `drift` is the mean
+        // over the waves.
         let drift = DRIFT * (1.0 + waves) / 2.0;
         let between = self.used_columns * (drift + self.a.variation()).min(1.0);
         let phase = self.loaded_in_phase(self.rows / waves);

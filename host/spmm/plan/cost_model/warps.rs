@@ -200,7 +200,8 @@ impl Product<'_> {
         }
     }
 
-    /// The cycles of the longest row of `in_step`. A team of four warps takes a long one, and any row if all have teams.
+    /// The cycles of the longest row of `in_step`. A team of four warps takes a long one, and any row if all have
+    /// teams.
     fn longest_in_step(&self) -> f64 {
         let share = self.nonzeros / (self.gpu.multiprocessors * IN_STEP_WARPS);
         let most = (1.5 * share).clamp(256.0, 2048.0);

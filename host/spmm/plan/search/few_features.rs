@@ -17,8 +17,9 @@ const MAX_FEATURES_IF_LARGE: u32 = 16;
 /// between 0.7 and 1. A plan that counts nothing assumes less.
 const LEAST_VARIATION: f64 = 0.7;
 
-/// From this locality of a thousand rows on, they share hardly more columns than any rows do.
-const LEAST_LOCALITY_OF_STRANGERS: f64 = 0.9;
+/// With at least this locality of a thousand rows, neighbouring rows share hardly more columns than random rows do. A
+/// plan that counts nothing assumes 1, so its locality does not tell.
+const LEAST_LOCALITY_WITHOUT_SHARING: f64 = 0.9;
 
 /// Whether `row_groups` is considered for so many features.
 fn may_have_groups(a: &Statistics, features: u32) -> bool {
@@ -27,8 +28,8 @@ fn may_have_groups(a: &Statistics, features: u32) -> bool {
 
 /// Whether a plan that does not time candidates may choose `row_bins` for so many features.
 pub(super) fn may_have_bins(a: &Statistics, features: u32) -> bool {
-    let are_strangers = !a.are_assumed && a.locality.far >= LEAST_LOCALITY_OF_STRANGERS;
-    let suits_bins = a.variation() >= LEAST_VARIATION || are_strangers;
+    let share_columns = a.are_assumed || a.locality.far < LEAST_LOCALITY_WITHOUT_SHARING;
+    let suits_bins = a.variation() >= LEAST_VARIATION || !share_columns;
     features <= MAX_FEATURES_IF_LARGE || is_small(a) || suits_bins
 }
 

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// The share of the nonzeros of a matrix whose rows of X `row_bins` and `row_groups` load from memory, and `vector`.
+/// The L2 miss rates of `row_bins`, `row_groups` and `vector`: the share of the nonzeros whose row of X comes from
+/// memory.
 fn l2_misses(a: &Statistics) -> [f64; 3] {
     let model = model(&DeviceProfile::h200());
     let row = row(48);
@@ -27,8 +28,10 @@ fn groups_that_go_through_the_columns_together_load_few_rows_of_x_twice() {
     let [bins, groups, vector] = l2_misses(&wide(of_variation(0.0)));
     assert!(bins < 0.2 && groups < 0.2, "{bins}, {groups}");
     assert!(vector > 0.7, "{vector}");
-    let varied = l2_misses(&wide(of_variation(1.0)));
-    assert_eq!(varied, [vector; 3], "rows of other lengths are elsewhere");
+    // Rows of different lengths do not go through the columns together.
+    for varied in l2_misses(&wide(of_variation(1.0))) {
+        assert!((varied - vector).abs() < 1e-12, "{varied}, {vector}");
+    }
     // More rows of fewer nonzeros run in more waves.
     let waves = [100, 200, 400, 1_000, 2_000].map(|mean_row| {
         let a = Statistics {
@@ -38,5 +41,5 @@ fn groups_that_go_through_the_columns_together_load_few_rows_of_x_twice() {
         l2_misses(&wide(a))[1]
     });
     assert!(waves.is_sorted_by(|more, fewer| more >= fewer), "{waves:?}");
-    assert_eq!(waves[0], vector, "{waves:?}");
+    assert!((waves[0] - vector).abs() < 1e-12, "{waves:?}, {vector}");
 }
