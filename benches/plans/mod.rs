@@ -59,10 +59,6 @@ struct Options {
     #[arg(long = "matrix", value_name = "NAME", value_delimiter = ',')]
     matrices: Vec<String>,
 
-    /// Kinds of matrices to run [default: all of the set]
-    #[arg(long = "kind", value_name = "NAME", value_delimiter = ',')]
-    kinds: Vec<String>,
-
     /// Seconds after which no further matrix is begun
     #[arg(long, value_name = "N", default_value_t = u64::MAX)]
     seconds: u64,
@@ -177,9 +173,6 @@ fn run(options: &Options) -> anyhow::Result<()> {
         .filter(|matrix| options.set.is_none_or(|set| set == matrix.set))
         .filter(|matrix| {
             options.matrices.is_empty() || options.matrices.iter().any(|name| name == matrix.name)
-        })
-        .filter(|matrix| {
-            options.kinds.is_empty() || options.kinds.iter().any(|kind| kind == matrix.kind)
         })
         .filter(|matrix| !on_emulator || matrix.set == Set::Emulator)
         .filter(|matrix| on_emulator || matrix.set != Set::Emulator)

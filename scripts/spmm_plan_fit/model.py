@@ -162,10 +162,11 @@ def predict(s, c, parts=False):
     uncovered = 1 - s.covered(l1)
     # The rows of `in_step` that a multiprocessor has at a time are at the same columns. Those of `row_groups` are so
     # nearly, if they are equally long and the cache holds the columns between them.
+    distinct = lambda nonzeros: s.expected_distinct(nonzeros) / nonzeros
+    between = lambda drift: s.used_columns * np.minimum(drift + s.variation, 1)
     of_groups = np.minimum(resident_warps(s) * 32 / s.group, s.rows_ / s.multiprocessors)
     in_phase = np.where(s.grouped, of_groups, IN_STEP_WARPS) * mean_row
-    between = s.used_columns * np.minimum(DRIFT + s.variation, 1)
-    phase = np.maximum(s.expected_distinct(in_phase) / in_phase, np.where(s.grouped, 1 - l1 / between, 0))
+    phase = np.maximum(distinct(in_phase), np.where(s.grouped, 1 - l1 / between(DRIFT), 0))
     l1_misses = local * np.where(s.in_step | s.grouped, np.minimum(phase, uncovered), uncovered)
 
     # The L2 cache.
@@ -176,10 +177,9 @@ def predict(s, c, parts=False):
     occupied = np.minimum(row_bytes, touched(LINE))
     l2_misses = (1 - s.covered(l2 / occupied * s.blocks)) * s.locality[-1]
     # Groups go through the columns together there, too. Each wave of them begins where the one before has drifted to.
-    waves = np.maximum(1, np.where(s.binned, warps_of_bins, s.rows_) / slots)
-    drift = DRIFT * (1 + waves) / 2
-    between = s.used_columns * np.minimum(drift + s.variation, 1)
-    phase = np.maximum(s.expected_distinct(s.nnz / waves) / (s.nnz / waves), 1 - l2 / occupied / between)
+    waves_of_groups = np.maximum(1, np.where(s.binned, warps_of_bins, s.rows_) / slots)
+    drift = DRIFT * (1 + waves_of_groups) / 2
+    phase = np.maximum(distinct(s.nnz / waves_of_groups), 1 - l2 / occupied / between(drift))
     l2_misses = np.where(s.binned | s.grouped, np.minimum(l2_misses, phase), l2_misses)
     all_bytes = (s.cols + s.rows_) * row_bytes + 8 * s.nnz
     streamed = np.clip(all_bytes / s.l2_bytes - 0.7, 0, 0.6) / 0.6

@@ -73,10 +73,8 @@ impl Product<'_> {
             // So are groups, as far as their rows are equally long and the cache holds the columns between them.
             SpmmKernel::RowGroups => {
                 let resident = self.candidate.resident_warps() * 32.0 / self.group;
-                let between = self.used_columns * (DRIFT + self.a.variation()).min(1.0);
-                let phase =
-                    self.loaded_in_phase(resident.min(self.rows / self.gpu.multiprocessors));
-                phase.max(1.0 - l1 / between).min(uncovered)
+                let rows = resident.min(self.rows / self.gpu.multiprocessors);
+                self.uncovered_in_phase(l1, rows, DRIFT).min(uncovered)
             }
             _ => uncovered,
         }
@@ -94,9 +92,14 @@ impl Product<'_> {
         // A group starts when one of the wave before has ended, so the spread grows with each wave. `drift` is the mean
         // over the waves.
         let drift = DRIFT * (1.0 + waves) / 2.0;
+        self.uncovered_in_phase(l2_rows, self.rows / waves, drift)
+    }
+
+    /// The share of the nonzeros that a cache for so many rows of X has to load, if so many rows of A go through the
+    /// columns together, spread over this part of the used columns and the variation of their lengths.
+    fn uncovered_in_phase(&self, cached: f64, rows: f64, drift: f64) -> f64 {
         let between = self.used_columns * (drift + self.a.variation()).min(1.0);
-        let phase = self.loaded_in_phase(self.rows / waves);
-        phase.max(1.0 - l2_rows / between)
+        self.loaded_in_phase(rows).max(1.0 - cached / between)
     }
 
     /// The share of the nonzeros whose row of X is loaded anew if so many rows go through the columns together.

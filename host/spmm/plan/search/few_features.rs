@@ -28,8 +28,8 @@ fn may_have_groups(a: &Statistics, features: u32) -> bool {
 
 /// Whether a plan that does not time candidates may choose `row_bins` for so many features.
 pub(super) fn may_have_bins(a: &Statistics, features: u32) -> bool {
-    let share_columns = a.are_assumed || a.locality.far < LEAST_LOCALITY_WITHOUT_SHARING;
-    let suits_bins = a.variation() >= LEAST_VARIATION || !share_columns;
+    let shares_no_columns = !a.are_assumed && a.locality.far >= LEAST_LOCALITY_WITHOUT_SHARING;
+    let suits_bins = a.variation() >= LEAST_VARIATION || shares_no_columns;
     features <= MAX_FEATURES_IF_LARGE || is_small(a) || suits_bins
 }
 
