@@ -52,10 +52,10 @@ IN_STEP_WARPS = 24.0
 OTHER_LANES_IN_STEP = 0.15
 LANES_IN_STEP_ROW = 32
 
-# Waves from which on the rows of the last one have no teams, and the mean row from which on they do.
+# Waves from which on the rows of the last one have no teams, and the nonzeros of a warp of a team from which on they do.
 MANY_WAVES = 8
-MIN_TEAM_ROW = 128
-# Warps of a team.
+MIN_SHARE = 16
+# Warps of the largest team.
 TEAM = 4.0
 # The part of the cycles of a batch of the longest row that remains if all its rows of X are in the L1 cache.
 CACHED_BATCH = 0.5
@@ -237,21 +237,22 @@ def predict(s, c, parts=False):
         warps_of_bins * c["cycles_per_binned_row"] + batches_of_bins * c["cycles_per_batch"],
     )
     # Tasks are many and small. Rows take nearly the same time, so a wave that is not full takes as long as the others,
-    # unless teams take the rows of the last one in rounds: a fourth of a wave's rows has all of its warps.
+    # unless teams take the rows of the last one.
     waves = items / slots
     of_nonzero = of_warp * c["cycles_per_nonzero_in_step"]
-    have_teams = s.in_step & (waves < MANY_WAVES) & (waves % 1 <= 0.5) & (mean_row >= MIN_TEAM_ROW)
+    fits = lambda team: (waves < MANY_WAVES) & (team * (waves % 1) <= 1) & (mean_row >= MIN_SHARE * team)
+    team = np.select([fits(TEAM), fits(TEAM / 2)], [TEAM, TEAM / 2], 1)
     of_item = cycles * tiles / items
-    of_team = c["cycles_per_row_in_step"] + mean_row / TEAM * of_nonzero
+    of_team = c["cycles_per_row_in_step"] + mean_row / team * of_nonzero
     waited = np.where(s.vector, np.maximum(waves, 1), np.ceil(waves)) * of_item
-    waited = np.where(have_teams, np.floor(waves) * of_item + np.ceil(TEAM * (waves % 1)) * of_team, waited)
+    waited = np.where(s.in_step & (waves % 1 > 0), np.floor(waves) * of_item + of_team, waited)
     steps_of_task = np.clip(steps * tiles / slots, LEAST_STEPS, STEPS)
     of_task = (RESIDENT_TASK * STEPS + (1 - RESIDENT_TASK) * steps_of_task) * c["cycles_per_step"]
     are_resident = s.vector & (s.blocks == 1) & (items < slots)
     one_after_the_other = np.where(are_resident, of_task, waited) / s.clock * 1e3
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
-    path = np.where(s.longest > most, np.maximum(s.longest / TEAM, most), s.longest)
-    path = np.where(have_teams & (waves < 1), s.longest / TEAM, path)
+    of_any = np.where(waves < 1, team, 1)
+    path = np.where(s.longest > most, np.maximum(s.longest / TEAM, most / of_any), s.longest / of_any)
     longest = np.where(s.in_step, path * of_nonzero / s.clock * 1e3, 0)
     of_last_batch = (CACHED_BATCH + (1 - CACHED_BATCH) * l1_misses) * c["cycles_per_last_batch"]
     of_part = c["cycles_per_binned_row"] + longest_of_bins * of_last_batch

@@ -1,4 +1,4 @@
-//! The warps of each row, made on the device: one warp, or a team of them (see [`teams`]).
+//! The warps of each row, made on the device: one warp, or a team of two or four (see [`teams`]).
 //!
 //! Teams have the long rows, the rows that would not fill the device, and the up to three rows that are left over where
 //! the others are divided into blocks of four, whatever their length. All rows have teams if that takes no longer.
@@ -17,8 +17,8 @@ use warprow_kernels::spmm::product::teams::WARPS;
 /// The range of the maximum number of nonzeros that one warp takes.
 const MAX_SHORT_ROW: RangeInclusive<u64> = 256..=2048;
 
-/// Warps that a multiprocessor runs at the same time, as the registers of half of the instances of `in_step` for f32
-/// allow. By host/ptx/registers.txt it is 28 or 36 warps of the others, and 16 to 44 of those for other types.
+/// Warps that a multiprocessor runs at the same time, as the registers of all instances of `in_step` for f32 but one
+/// allow from sm_90 on. By host/ptx/registers.txt it is 36 warps of that one, and 16 to 40 of those for other types.
 const RESIDENT_WARPS: u64 = 32;
 
 /// The maximum number of nonzeros that one warp takes: 1.5 times a resident warp's share of all nonzeros. So the device
@@ -32,8 +32,8 @@ fn max_short_row(a: &DevicePattern) -> u32 {
 /// Waves of blocks from which on it does not matter how full the last one is.
 const MANY_WAVES: u64 = 8;
 
-/// Mean nonzeros of a row from which on a team is faster than a warp: each warp has as many as it has lanes.
-const MIN_TEAM_ROW: u64 = WARPS as u64 * 32;
+/// Mean nonzeros of a warp of a team from which on the team is faster than fewer warps.
+const MIN_SHARE: f64 = 16.0;
 
 /// The blocks of a kernel that the device runs at the same time: a *wave*.
 #[derive(Clone, Copy, Debug)]
@@ -43,35 +43,74 @@ pub struct Wave {
     pub tiles: Option<u64>,
 }
 
-/// Whether teams have the rows of the last of so many waves, with so many nonzeros in a row in the mean: see
-/// [`single_rows`].
-pub fn fill_last_wave(waves: f64, mean_row: f64) -> bool {
-    waves < MANY_WAVES as f64 && waves.fract() <= 0.5 && mean_row >= MIN_TEAM_ROW as f64
+/// The warps of a team that rows may have, with so many nonzeros in the mean: the most that `fits`, or 1.
+fn largest_team(mean_row: f64, fits: impl Fn(u64) -> bool) -> u32 {
+    let has_work = |team: u32| mean_row >= MIN_SHARE * f64::from(team);
+    let mut teams = [WARPS, WARPS / 2].into_iter();
+    let found = teams.find(|&team| has_work(team) && fits(team.into()));
+    found.unwrap_or(1)
 }
 
-/// How many of the short rows have a warp each: whole blocks of them. If the last wave would be at most half full, its
-/// rows have teams. Their blocks take about a fourth of the time, and all of the device. All rows have teams if that adds
-/// no wave. Otherwise short rows, which have one warp, still run when the teams of long rows have ended. If nobody knows
-/// how full the last wave will be, the rows of a fourth of a wave have teams.
-fn single_rows(shorts: u32, long_rows: u32, nonzeros: u32, wave: Option<Wave>) -> u32 {
-    let warps = u64::from(WARPS);
-    let (longs, blocks) = (u64::from(long_rows), u64::from(shorts) / warps);
-    let rows = u64::from(shorts) + longs;
-    let filled = wave.and_then(|wave| {
-        let (of_wave, tiles) = (wave.blocks.max(1), wave.tiles.unwrap_or(1).max(1));
-        let all = (u64::from(shorts).div_ceil(warps) + longs) * tiles;
-        let (waves, rest) = (all / of_wave, all % of_wave);
-        let single = match wave.tiles {
-            None => all.saturating_sub(of_wave / 4),
-            Some(_) if rows * tiles <= all.div_ceil(of_wave) * of_wave => 0,
-            Some(_) if 2 * rest <= of_wave => waves * of_wave / tiles,
-            Some(_) => return None,
+/// The warps of each row of the last of so many waves, with so many nonzeros in a row in the mean: see [`Division`].
+pub fn team_of_last_wave(waves: f64, mean_row: f64) -> u32 {
+    let fills = |team: u64| waves < MANY_WAVES as f64 && waves.fract() * team as f64 <= 1.0;
+    largest_team(mean_row, fills)
+}
+
+/// How many of the short rows have one warp, in whole blocks, and how many have two; the others have four.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Division {
+    single_rows: u32,
+    pair_rows: u32,
+}
+
+impl Division {
+    fn new(shorts: u32, long_rows: u32, nonzeros: u32, wave: Option<Wave>) -> Self {
+        let (shorts, longs) = (u64::from(shorts), u64::from(long_rows));
+        let mean_row = f64::from(nonzeros) / (shorts + longs).max(1) as f64;
+        let blocks = shorts / u64::from(WARPS);
+        let last = wave.and_then(|wave| last_teams(shorts, longs, mean_row, wave));
+        let (single_blocks, team) = last.unwrap_or((blocks, WARPS));
+        let single_rows = single_blocks.min(blocks) * u64::from(WARPS);
+        let pair_rows = match team {
+            WARPS => 0,
+            _ => (shorts - single_rows) / 2 * 2,
         };
-        let pays = waves < MANY_WAVES && u64::from(nonzeros) >= rows * MIN_TEAM_ROW;
-        pays.then(|| single.saturating_sub(longs))
+        // No more than there are rows.
+        Self {
+            single_rows: single_rows as u32,
+            pair_rows: pair_rows as u32,
+        }
+    }
+}
+
+/// The blocks of rows with one warp, and the team of the short rows after them; `None` if short rows have no teams.
+///
+/// All short rows have the largest team that adds no wave, as short rows with one warp still run when the teams of long
+/// rows have ended. If none does, the rows of the last wave have the largest team with which they fit into a wave.
+/// Their blocks take about a half or a fourth of the time, and all of the device. If nobody knows how full the last
+/// wave will be, the rows of a fourth of a wave have teams of four.
+fn last_teams(shorts: u64, longs: u64, mean_row: f64, wave: Wave) -> Option<(u64, u32)> {
+    let (of_wave, tiles) = (wave.blocks.max(1), wave.tiles.unwrap_or(1).max(1));
+    let blocks = |team: u64| ((shorts * team).div_ceil(WARPS.into()) + longs) * tiles;
+    let (waves, rest) = (blocks(1) / of_wave, blocks(1) % of_wave);
+    if waves >= MANY_WAVES {
+        return None;
+    }
+    if wave.tiles.is_none() {
+        let singles = blocks(1).saturating_sub(of_wave / 4 + longs);
+        let team = largest_team(mean_row, |_| true);
+        return (team == WARPS).then_some((singles, team));
+    }
+    let of_all = largest_team(mean_row, |team| {
+        blocks(team).div_ceil(of_wave) <= blocks(1).div_ceil(of_wave)
     });
-    // No more than there are rows.
-    (filled.map_or(blocks, |filled| filled.min(blocks)) * warps) as u32
+    if of_all > 1 {
+        return Some((0, of_all));
+    }
+    let of_rest = largest_team(mean_row, |team| rest * team <= of_wave);
+    let singles = (waves * of_wave / tiles).saturating_sub(longs);
+    (of_rest > 1).then_some((singles, of_rest))
 }
 
 /// The warps of the rows of a matrix.
@@ -79,9 +118,10 @@ fn single_rows(shorts: u32, long_rows: u32, nonzeros: u32, wave: Option<Wave>) -
 pub struct Teams {
     count: u32,
     max_short_row: u32,
-    /// Rows with a team: those of more nonzeros, and others.
+    /// Rows with a team: those of more nonzeros, and others with two and with four warps.
     long_rows: u32,
-    other_teams: u32,
+    pair_rows: u32,
+    other_rows: u32,
     /// The row of each warp; `None` if it has the warp's number.
     row: Option<DeviceBuffer<u32>>,
 }
@@ -114,9 +154,11 @@ impl Teams {
         // There are no more than rows.
         let short_rows = exclusive_scan(device, &mut shorts)? as u32;
         let long_rows = a.rows - short_rows;
-        let single_rows = single_rows(short_rows, long_rows, a.nonzeros(), wave);
+        let division = Division::new(short_rows, long_rows, a.nonzeros(), wave);
+        let (single_rows, pair_rows) = (division.single_rows, division.pair_rows);
         let teams = a.rows - single_rows;
-        let warps = u64::from(teams) * u64::from(WARPS) + u64::from(single_rows);
+        let of_pairs = u64::from(single_rows) + 2 * u64::from(pair_rows);
+        let warps = u64::from(teams - pair_rows) * u64::from(WARPS) + of_pairs;
         let count = operand::count("the number of warps", warps)?;
         let mut row = None;
         if teams > 0 || order.is_some() {
@@ -129,16 +171,18 @@ impl Teams {
                 max_short_row,
                 pointers.0,
                 single_rows,
+                pair_rows,
                 pointers.1,
             );
-            // SAFETY: the sums of the short rows, whole blocks of them, and a place for each warp.
+            // SAFETY: the sums of the short rows, whole blocks of single rows and of pairs, and a place for each warp.
             unsafe { device.launch(&teams::assign(), config, arguments)? };
         }
         Ok(Self {
             count,
             max_short_row,
             long_rows,
-            other_teams: short_rows - single_rows,
+            pair_rows,
+            other_rows: teams - pair_rows - long_rows,
             row,
         })
     }
@@ -174,76 +218,91 @@ impl fmt::Display for Teams {
             f,
             "{warps} warps, {long} rows of more than {most} nonzeros with {WARPS} each"
         )?;
-        match self.other_teams {
-            0 => Ok(()),
-            others => write!(f, ", and {others} others"),
+        for (rows, team) in [(self.pair_rows, 2), (self.other_rows, WARPS)] {
+            if rows > 0 {
+                write!(f, ", {rows} others with {team}")?;
+            }
         }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{WARPS, Wave, single_rows};
+    use super::{Division, WARPS, Wave, team_of_last_wave};
 
     const WAVE: Wave = Wave {
         blocks: 1056,
         tiles: Some(1),
     };
 
+    /// The rows with one and with two warps, of so many short and long rows of so many nonzeros.
+    fn division(shorts: u32, longs: u32, row: u32, tiles: u64) -> [u32; 2] {
+        let wave = Wave {
+            tiles: Some(tiles),
+            ..WAVE
+        };
+        found(shorts, longs, row, Some(wave))
+    }
+
+    fn found(shorts: u32, longs: u32, row: u32, wave: Option<Wave>) -> [u32; 2] {
+        let found = Division::new(shorts, longs, (shorts + longs) * row, wave);
+        [found.single_rows, found.pair_rows]
+    }
+
     #[test]
     fn blocks_of_single_warps_are_whole() {
         for shorts in 0..9 {
-            let single = single_rows(shorts, 3, 10, None);
-            assert_eq!(single, shorts / WARPS * WARPS);
+            assert_eq!(found(shorts, 3, 1, None), [shorts / WARPS * WARPS, 0]);
         }
     }
 
     #[test]
-    fn rows_that_would_fill_at_most_half_a_wave_have_teams() {
-        let of_500 = |rows: u32, wave| single_rows(rows, 0, rows * 500, Some(wave));
-        assert_eq!(of_500(4267, WAVE), 4224, "11 blocks past a wave");
-        assert_eq!(of_500(6336, WAVE), 4224, "half a wave");
-        assert_eq!(of_500(6340, WAVE), 6340, "more than half");
-        assert_eq!(of_500(1000, WAVE), 0, "a fourth of a wave");
-        assert_eq!(
-            of_500(4 * 1056 * 8 + 4, WAVE),
-            4 * 1056 * 8 + 4,
-            "many waves"
-        );
-        let two_tiles = Wave {
-            tiles: Some(2),
-            ..WAVE
-        };
-        assert_eq!(of_500(4267, two_tiles), 4224, "22 blocks past two waves");
-        let long = single_rows(4267, 10, 4277 * 500, Some(WAVE));
-        assert_eq!(long, 4184, "long rows have blocks of the wave");
-        assert_eq!(
-            single_rows(4267, 0, 4267 * 100, Some(WAVE)),
-            4264,
-            "rows are too short for teams"
-        );
+    fn rows_of_a_last_wave_have_the_largest_team_that_fits_into_it() {
+        let of_500 = |rows| division(rows, 0, 500, 1);
+        assert_eq!(of_500(4267), [4224, 0], "11 blocks past a wave");
+        assert_eq!(of_500(4224 + 1056), [4224, 0], "a fourth of a wave");
+        assert_eq!(of_500(4224 + 1060), [4224, 1060], "more than a fourth");
+        assert_eq!(of_500(6336), [4224, 2112], "half a wave");
+        assert_eq!(of_500(6335), [4224, 2110], "a row is left over");
+        assert_eq!(of_500(6340), [6340, 0], "more than half");
+        let rows = 4 * 1056 * 8 + 4;
+        assert_eq!(of_500(rows), [rows, 0], "many waves");
+        let two_tiles = division(4267, 0, 500, 2);
+        assert_eq!(two_tiles, [4224, 0], "22 blocks past two waves");
+        let long = division(4267, 10, 500, 1);
+        assert_eq!(long, [4184, 0], "long rows have blocks of the wave");
     }
 
     #[test]
-    fn all_rows_have_teams_if_they_need_no_further_wave() {
-        let of_300 = |shorts: u32, longs: u32, tiles| {
-            let wave = Wave {
-                tiles: Some(tiles),
-                ..WAVE
-            };
-            single_rows(shorts, longs, (shorts + longs) * 300, Some(wave))
-        };
-        assert_eq!(of_300(113, 787, 1), 0, "900 blocks instead of 816");
-        assert_eq!(of_300(156, 900, 1), 0, "a whole wave");
-        assert_eq!(of_300(157, 900, 1), 156, "one block more than a wave");
-        assert_eq!(of_300(113, 787, 2), 0, "1800 blocks are two waves, as 1632");
+    fn all_rows_have_the_largest_team_that_needs_no_further_wave() {
+        let of_300 = |shorts, longs, tiles| division(shorts, longs, 300, tiles);
+        assert_eq!(of_300(1000, 0, 1), [0, 0], "1000 blocks instead of 250");
+        assert_eq!(of_300(1056, 0, 1), [0, 0], "a whole wave");
+        assert_eq!(of_300(1057, 0, 1), [0, 1056], "529 blocks instead of 265");
+        assert_eq!(of_300(2112, 0, 1), [0, 2112], "a whole wave of pairs");
+        assert_eq!(of_300(2116, 0, 1), [2116, 0], "more than a wave of pairs");
+        assert_eq!(of_300(1000, 0, 2), [0, 1000], "1000 blocks in two tiles");
+        assert_eq!(of_300(156, 900, 1), [0, 0], "a whole wave with long rows");
+        assert_eq!(of_300(157, 900, 1), [0, 156], "900 and 79 blocks");
         assert_eq!(
-            of_300(113, 287, 3),
-            112,
-            "1200 blocks are two waves, 948 one"
+            of_300(113, 787, 2),
+            [0, 0],
+            "1800 blocks are two waves, as 1632"
         );
-        let short = single_rows(113, 787, 900 * 100, Some(WAVE));
-        assert_eq!(short, 112, "rows are too short for teams");
+        assert_eq!(of_300(113, 287, 3), [0, 112], "1032 blocks, as 948");
+    }
+
+    #[test]
+    fn short_rows_have_smaller_teams_or_none() {
+        for (row, wanted) in [
+            (64, [0, 0]),
+            (63, [0, 1000]),
+            (32, [0, 1000]),
+            (31, [1000, 0]),
+        ] {
+            assert_eq!(division(1000, 0, row, 1), wanted, "rows of {row} nonzeros");
+        }
     }
 
     #[test]
@@ -252,9 +311,35 @@ mod tests {
             tiles: None,
             ..WAVE
         };
-        let of_500 = |rows: u32| single_rows(rows, 0, rows * 500, Some(unknown));
+        let of_500 = |rows: u32| found(rows, 0, 500, Some(unknown))[0];
         assert_eq!(of_500(4267), 3212);
         assert_eq!(of_500(1000), 0);
         assert_eq!(of_500(40_000), 40_000, "many waves");
+        assert_eq!(found(1000, 0, 63, Some(unknown)), [1000, 0], "short rows");
+    }
+
+    #[test]
+    fn the_team_of_a_last_wave_is_that_of_the_plan() {
+        for (rows, row, wanted) in [
+            (1000, 500, 4),
+            (2000, 500, 2),
+            (2000, 40, 2),
+            (2000, 31, 1),
+            (3000, 500, 1),
+            (5000, 500, 4),
+            (6000, 500, 2),
+            (7000, 500, 1),
+            (40_000, 500, 1),
+        ] {
+            let waves = f64::from(rows) / (4.0 * 1056.0);
+            assert_eq!(team_of_last_wave(waves, row.into()), wanted, "{rows}");
+            let [singles, pairs] = division(rows, 0, row, 1);
+            let planned = match (rows - singles, pairs) {
+                (0, _) => 1,
+                (_, 0) => 4,
+                _ => 2,
+            };
+            assert_eq!(planned, wanted, "{rows} rows of {row} nonzeros");
+        }
     }
 }

@@ -219,11 +219,10 @@ impl Candidate {
     /// f32 allow (host/ptx/registers.txt).
     pub fn resident_warps(&self) -> f64 {
         let width = self.load / self.lanes.max(1);
-        match (self.kernel, width, self.lanes) {
-            (SpmmKernel::Vector, ..) => self.resident_warps_of_vector(width),
-            (SpmmKernel::RowGroups | SpmmKernel::RowBins, ..) => 48.0,
-            (SpmmKernel::InStep, 2, _) => 36.0,
-            (SpmmKernel::InStep, 4.., 16..) => 28.0,
+        match (self.kernel, width) {
+            (SpmmKernel::Vector, _) => self.resident_warps_of_vector(width),
+            (SpmmKernel::RowGroups | SpmmKernel::RowBins, _) => 48.0,
+            (SpmmKernel::InStep, 2) => 36.0,
             _ => 32.0,
         }
     }

@@ -89,10 +89,9 @@ impl Product<'_> {
             SpmmKernel::Vector if self.has_resident_tasks() => self.cycles_of_resident_task(),
             // Tasks are many and small.
             SpmmKernel::Vector => waves.max(1.0) * of_item,
-            SpmmKernel::InStep if teams::fill_last_wave(waves, self.mean_row) => {
-                // Teams take the rows of the last wave in rounds: a fourth of a wave's rows has all of its warps.
-                let teams = (waves.fract() * f64::from(WARPS)).ceil();
-                waves.floor() * of_item + teams * self.cycles_of_team()
+            // Teams share the rows of the last wave.
+            SpmmKernel::InStep if waves.fract() > 0.0 => {
+                waves.floor() * of_item + self.cycles_in_team(self.team_of_last_wave())
             }
             // Rows take nearly the same time, so a wave that is not full takes as long as the others.
             _ => waves.ceil() * of_item,
@@ -100,10 +99,16 @@ impl Product<'_> {
         cycles / self.gpu.clock
     }
 
-    /// The cycles of a row of `in_step` whose nonzeros are divided among the warps of a team.
-    fn cycles_of_team(&self) -> f64 {
+    /// The warps of each row of the last wave of `in_step`.
+    fn team_of_last_wave(&self) -> f64 {
+        let waves = self.rows * self.tile.count / self.slots();
+        teams::team_of_last_wave(waves, self.mean_row).into()
+    }
+
+    /// The cycles of a row of `in_step` whose nonzeros are divided among so many warps.
+    fn cycles_in_team(&self, warps: f64) -> f64 {
         let of_nonzeros = self.mean_row * self.cycles_of_nonzero_in_step();
-        self.constants.cycles_per_row_in_step + of_nonzeros / f64::from(WARPS)
+        self.constants.cycles_per_row_in_step + of_nonzeros / warps
     }
 
     /// The cycles of a nonzero of a warp of `in_step`.
@@ -200,20 +205,19 @@ impl Product<'_> {
         }
     }
 
-    /// The cycles of the longest row of `in_step`. A team of four warps takes a long one, and any row if all have
-    /// teams.
+    /// The cycles of the longest row of `in_step`. A team of four warps takes a long one, and a team any row if all
+    /// have one.
     fn longest_in_step(&self) -> f64 {
         let share = self.nonzeros / (self.gpu.multiprocessors * IN_STEP_WARPS);
         let most = (1.5 * share).clamp(256.0, 2048.0);
         let longest = f64::from(self.a.longest_row);
-        let of_team = longest / f64::from(WARPS);
-        let waves = self.rows * self.tile.count / self.slots();
-        let of_one_warp = if waves < 1.0 && teams::fill_last_wave(waves, self.mean_row) {
-            of_team
-        } else if longest > most {
-            of_team.max(most)
-        } else {
-            longest
+        let of_any = match self.rows * self.tile.count < self.slots() {
+            true => self.team_of_last_wave(),
+            false => 1.0,
+        };
+        let of_one_warp = match longest > most {
+            true => (longest / f64::from(WARPS)).max(most / of_any),
+            false => longest / of_any,
         };
         of_one_warp * self.cycles_of_nonzero_in_step()
     }

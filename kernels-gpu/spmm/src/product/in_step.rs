@@ -6,8 +6,8 @@
 //! columns together. If columns are sorted and a row has a tenth of them, all warps of a multiprocessor are in the same
 //! few hundred columns at any time. A row of X that one warp has loaded is then in the L1 cache for the others.
 //!
-//! No partial sums are left to add, except for rows that all warps of a block compute. These are rows much longer than
-//! the others, and a few rows that fill the device (see [`teams`](crate::product::teams)).
+//! No partial sums are left to add, except for rows that several warps of a block compute. These are rows much longer
+//! than the others, and a few rows that fill the device (see [`teams`](crate::product::teams)).
 //!
 //! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, most of them from the L1 cache.
 //!
@@ -52,7 +52,7 @@ const BLOCK: u32 = WARPS * WARP_SIZE;
 /// Loads of X that a lane has in flight.
 const UNROLL: usize = 8;
 
-/// A warp for each row or for a fourth of it, and each tile of features; warps along x, tiles along y.
+/// A warp for each row, or for a half or a fourth of it, and each tile of features; warps along x, tiles along y.
 pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: EpilogueKind) -> LaunchConfig {
     let tile_width = loads::<T>(shape).tile_width();
     let tiles = shape.features.div_ceil(tile_width).min(MAX_GRID_Y);
@@ -80,7 +80,7 @@ pub fn handle<T: Operand>(
 }
 
 /// `Y[row, j] = alpha * sum of A[row, col] * X[col, j] + beta * Y[row, j]`, a warp for a row and a tile of features;
-/// four warps for a row with a team.
+/// several warps for a row with a team.
 ///
 /// A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, which `LANES` lanes load.
 ///
@@ -94,7 +94,8 @@ pub fn handle<T: Operand>(
     name = "spmm_in_step",
     T = [f32, f64, f16, bf16], LANES = [16], WIDTH = [1], PASSES = [3];
     T = [f32], LANES = [32], WIDTH = [2], PASSES = [1];
-    T = [f32], LANES = [4, 8, 16, 32], WIDTH = [4], PASSES = [1];
+    T = [f32], LANES = [4, 8], WIDTH = [4], PASSES = [1];
+    T = [f32], LANES = [16, 32], WIDTH = [4], PASSES = [1], registers_sm90 = 64;
     T = [f64, f16, bf16], LANES = [8], WIDTH = [4], PASSES = [1];
     T = [f16, bf16], LANES = [8], WIDTH = [8], PASSES = [1]
 )]
@@ -114,28 +115,23 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
     // SAFETY: the items' rows are rows of A, whose columns are rows of X; only this warp, or the first of a team,
     // writes the row of Y; all warps of a block have a team or none.
     unsafe {
-        let (row, has_team) = row_of_warp(&items, warp);
+        let (row, team) = row_of_warp(&items, warp);
         let start = a.row_ptr.load(row as usize);
         let end = a.row_ptr.load(row as usize + 1);
         let mut first_feature = thread::block_idx_y() * tile_width;
         // A row has fewer than 2^32 bytes, so the next tile's first feature is a u32.
         while first_feature < x.cols {
             let (start, end) = (thread::opaque(start), thread::opaque(end));
-            let (first, stride) = if has_team {
-                (warp_in_block(), WARPS)
-            } else {
-                (0, 1)
-            };
             let feature = lane_feature::<LANES, WIDTH>(first_feature);
             let mut row_sum = RowSum::<T, LANES, WIDTH, PASSES>::new(&x, feature as usize);
-            row_sum.add_nonzeros(&a, start, end, first, stride);
+            row_sum.add_nonzeros(&a, start, end, warp_in_block() % team, team);
             row_sum.join_sub_warps();
             let mut results = row_sum.accumulators;
             let (warp_in_block, row) = (warp_in_block(), thread::opaque(row) as usize);
-            if has_team {
-                join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block);
+            if team > 1 {
+                join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block, team);
             }
-            if lane() < LANES && (!has_team || warp_in_block == 0) {
+            if lane() < LANES && warp_in_block.is_multiple_of(team) {
                 let output = LaneOutput {
                     row,
                     y: &y,
@@ -147,7 +143,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
                 RowEpilogue::<T>::write::<LANES, WIDTH, PASSES>(&scaling, output, results);
             }
             first_feature += thread::opaque(thread::grid_dim_y()) * tile_width;
-            if has_team {
+            if team > 1 {
                 // The next tile's parts overwrite this one's.
                 thread::sync_threads();
             }
@@ -328,11 +324,12 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
     }
 }
 
-/// Adds up the parts of a team's row in the order of the warps; the first warp then has the results.
+/// Adds up the parts of a team's row in the order of the warps; the first warp of the team then has the results.
 ///
 /// # Safety
 ///
-/// All threads of the block call it, and pass a barrier before they call it again.
+/// All threads of the block call it with the same `team`, a power of two of at most [`WARPS`], and pass a barrier before
+/// they call it again.
 #[inline(always)]
 #[allow(
     clippy::needless_range_loop,
@@ -341,6 +338,7 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
 unsafe fn join_warps<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>(
     results: &mut Results<T::Sum, WIDTH, PASSES>,
     warp_in_block: u32,
+    team: u32,
 ) {
     let parts: Shared<T::Sum> = shared::dynamic_shared_mem();
     let lane = lane();
@@ -358,14 +356,16 @@ unsafe fn join_warps<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
             }
         }
         thread::sync_threads();
-        if warp_in_block == 0 && lane < LANES {
-            for pass in 0..PASSES {
-                for k in 0..WIDTH {
-                    for other in 1..WARPS {
+        if warp_in_block.is_multiple_of(team) && lane < LANES {
+            let mut other = warp_in_block + 1;
+            while other < warp_in_block + team {
+                for pass in 0..PASSES {
+                    for k in 0..WIDTH {
                         let part = parts.load(index(pass, k, other));
                         results[pass][k] = Total::join(results[pass][k], part);
                     }
                 }
+                other += 1;
             }
         }
     }

@@ -1,16 +1,16 @@
-//! Teams: a row has one warp, or all warps of a block, which are its team.
+//! Teams: a row has one warp, half of the warps of a block, or all of them, which are its team.
 //!
 //! ```text
-//! task_size 4, blocks of 4 warps, one block of single warps:     row_ptr = [0, 3, 3, 13, 14, 16, 17]
+//! task_size 4, blocks of 4 warps, one block of single warps:  row_ptr = [0, 3, 3, 13, 14, 16, 17, 19, 21]
 //!
-//! row                                 2 2 2 2    0 1 3 4    5 5 5 5
-//! warp                                0 1 2 3    4 5 6 7    8 9 . .
+//! row                                 2 2 2 2    0 1 3 4    5 5 6 6    7 7 7 7
+//! warp                                0 1 2 3    4 5 6 7    8 9 . .    . . . .
 //! ```
 //!
 //! Long rows come first, because their blocks take longest. The others are sorted by length, so that the rows of a
 //! block end together; or they keep the matrix's order if neighbouring rows share columns there. The last of them have
-//! teams too: blocks that take a fourth of the time fill the device where whole blocks would leave it half empty, and
-//! no block has fewer rows than warps.
+//! teams too: blocks that take a half or a fourth of the time fill the device where whole blocks would leave it half
+//! empty, and no block has fewer rows than teams. All teams of a block have as many warps.
 
 use crate::items::Items;
 use cuda_std::prelude::*;
@@ -19,15 +19,16 @@ use cuda_std::prelude::*;
 /// of a block occupies the multiprocessor longer than the others.
 pub const WARPS: u32 = 4;
 
-/// The row of A of a warp, and whether all warps of its block have that row.
+/// The row of A of a warp, and the number of warps of its team, 1 if it is alone. All warps of a block have the same
+/// number.
 ///
 /// # Safety
 ///
 /// `items` are teams, whose count is a multiple of [`WARPS`], and `warp` is below it.
 #[inline(always)]
-pub(crate) unsafe fn row_of_warp<T>(items: &Items<T>, warp: u32) -> (u32, bool) {
+pub(crate) unsafe fn row_of_warp<T>(items: &Items<T>, warp: u32) -> (u32, u32) {
     if items.row.address() == 0 {
-        return (warp, false);
+        return (warp, 1);
     }
     let in_block = warp % WARPS;
     // SAFETY: `row` has a number for each warp of whole blocks, and `warp` is one of them.
@@ -42,7 +43,14 @@ pub(crate) unsafe fn row_of_warp<T>(items: &Items<T>, warp: u32) -> (u32, bool) 
     } else {
         second
     };
-    (row, rows[0] == rows[3])
+    let team = if rows[0] == rows[3] {
+        WARPS
+    } else if rows[0] == rows[1] {
+        WARPS / 2
+    } else {
+        1
+    };
+    (row, team)
 }
 
 /// Threads in a block of the kernels that make teams.
@@ -108,13 +116,13 @@ pub unsafe fn count_short(
 }
 
 /// `row[w]`, the row of each warp; a thread a row. Of the rows that are not long, the first `single_rows` have a warp
-/// each, and the others a team.
+/// each, the next `pair_rows` two, and the others all of a block.
 ///
 /// # Safety
 ///
 /// `row_ptr` and `order` are those of [`count_short`], and `shorts_before` is the exclusive prefix sum of its result;
-/// `single_rows` is a multiple of [`WARPS`], and at most the number of rows that are not long; `row` has room for
-/// `single_rows` numbers and for [`WARPS`] numbers for each other row.
+/// `single_rows` is a multiple of [`WARPS`], `pair_rows` of 2, and their sum is at most the number of rows that are not
+/// long; `row` has room for `single_rows` numbers, two for each of the `pair_rows`, and [`WARPS`] for each other row.
 #[kernel(name = "spmm_assign_teams")]
 pub unsafe fn assign(
     rows: u32,
@@ -123,6 +131,7 @@ pub unsafe fn assign(
     longest_short: u32,
     shorts_before: Global<u32>,
     single_rows: u32,
+    pair_rows: u32,
     row: GlobalMut<u32>,
 ) {
     let place = thread::index_1d();
@@ -130,22 +139,28 @@ pub unsafe fn assign(
         return;
     }
     let place = place as usize;
+    let warps = WARPS as usize;
     // SAFETY: `place` is below `rows`; the counts of long and short rows before it give places that no other thread
     // writes.
     unsafe {
         let (r, is_long) = row_at(order, place, row_ptr, longest_short);
         let shorts = shorts_before.load(place);
-        let teams = if is_long {
-            place - shorts as usize
-        } else {
-            let longs = (rows - shorts_before.load(rows as usize)) as usize;
-            if shorts < single_rows {
-                row.store(longs * WARPS as usize + shorts as usize, r);
-                return;
-            }
-            longs + (shorts - single_rows) as usize
-        };
-        let singles = if is_long { 0 } else { single_rows as usize };
-        row.store4(singles + teams * WARPS as usize, [r; WARPS as usize]);
+        if is_long {
+            row.store4((place - shorts as usize) * warps, [r; WARPS as usize]);
+            return;
+        }
+        let longs = (rows - shorts_before.load(rows as usize)) as usize;
+        let singles = longs * warps;
+        if shorts < single_rows {
+            row.store(singles + shorts as usize, r);
+            return;
+        }
+        let (shorts, pairs) = (shorts - single_rows, singles + single_rows as usize);
+        if shorts < pair_rows {
+            row.store2(pairs + 2 * shorts as usize, [r; 2]);
+            return;
+        }
+        let others = pairs + 2 * pair_rows as usize;
+        row.store4(others + (shorts - pair_rows) as usize * warps, [r; WARPS as usize]);
     }
 }

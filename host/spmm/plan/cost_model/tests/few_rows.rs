@@ -12,23 +12,25 @@ fn in_step() -> Candidate {
 }
 
 #[test]
-fn in_step_waits_for_rounds_of_teams_where_a_wave_would_be_at_most_half_full() {
+fn in_step_waits_for_teams_where_a_wave_would_be_at_most_half_full() {
     let model = model(&DeviceProfile::h200());
     let candidate = in_step();
     let of_wave = model.gpu.multiprocessors * candidate.resident_warps();
     let of_row = |nonzeros: f64| {
         FITTED.cycles_per_row_in_step + nonzeros / 2.0 * FITTED.cycles_per_nonzero_in_step
     };
-    let (row, team) = (of_row(200.0), of_row(50.0));
+    let (row, pair, four) = (of_row(200.0), of_row(100.0), of_row(50.0));
     for (waves, mean_row, wanted) in [
-        (0.2, 200, team),
-        (0.3, 200, 2.0 * team),
+        (0.2, 200, four),
+        (0.3, 200, pair),
         (0.6, 200, row),
-        (1.2, 200, row + team),
+        (1.2, 200, row + four),
+        (1.4, 200, row + pair),
         (1.6, 200, 2.0 * row),
         (8.2, 200, 9.0 * row),
-        // Rows are too short for teams.
-        (0.2, 100, of_row(100.0)),
+        // Rows are too short for teams of four, or for any.
+        (0.2, 60, of_row(30.0)),
+        (0.2, 30, of_row(30.0)),
     ] {
         let a = even((waves * of_wave) as u32, mean_row);
         let found = Product::new(&model, &a, &candidate).latency_seconds() * model.gpu.clock;
@@ -48,16 +50,26 @@ fn where_all_rows_have_teams_the_longest_one_has_too() {
         l2: 0.0,
         streamed: 0.0,
     };
-    let seconds = |rows| {
+    let seconds = |rows, longest_row| {
         let a = Statistics {
-            longest_row: 200,
+            longest_row,
             ..even(rows, 150)
         };
         Product::new(&model, &a, &candidate)
             .longest_row(&misses)
             .overlapping
     };
-    assert!((seconds(2_700) / seconds(600) - 4.0).abs() < 1e-9);
+    let ratio = |rows, longest| seconds(rows, longest) / seconds(600, 200);
+    for (rows, longest, wanted) in [
+        (2_700, 200, 4.0),
+        (1_800, 200, 2.0),
+        // A row of more than 256 nonzeros has four warps.
+        (1_800, 300, 2.56),
+        (1_800, 1_000, 5.0),
+    ] {
+        let found = ratio(rows, longest);
+        assert!((found - wanted).abs() < 1e-9, "{rows}, {longest}: {found}");
+    }
 }
 
 #[test]
