@@ -124,14 +124,14 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
             let (start, end) = (thread::opaque(start), thread::opaque(end));
             let feature = lane_feature::<LANES, WIDTH>(first_feature);
             let mut row_sum = RowSum::<T, LANES, WIDTH, PASSES>::new(&x, feature as usize);
-            row_sum.add_nonzeros(&a, start, end, warp_in_block() % team, team);
+            row_sum.add_nonzeros(&a, start, end, warp_in_team(team), team);
             row_sum.join_sub_warps();
             let mut results = row_sum.accumulators;
             let (warp_in_block, row) = (warp_in_block(), thread::opaque(row) as usize);
             if team > 1 {
                 join_warps::<T, LANES, WIDTH, PASSES>(&mut results, warp_in_block, team);
             }
-            if lane() < LANES && warp_in_block.is_multiple_of(team) {
+            if lane() < LANES && warp_in_team(team) == 0 {
                 let output = LaneOutput {
                     row,
                     y: &y,
@@ -155,6 +155,13 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
 #[inline(always)]
 fn warp_in_block() -> u32 {
     thread::opaque(thread::thread_idx_x()) / WARP_SIZE
+}
+
+/// The warp's number in its team of so many warps, a power of two, computed anew.
+#[inline(always)]
+fn warp_in_team(team: u32) -> u32 {
+    // Not by `%`, which would divide: the compiler does not know that it is a power of two.
+    warp_in_block() & (team - 1)
 }
 
 /// The lane's number in its warp, computed anew.
@@ -356,7 +363,7 @@ unsafe fn join_warps<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
             }
         }
         thread::sync_threads();
-        if warp_in_block.is_multiple_of(team) && lane < LANES {
+        if warp_in_team(team) == 0 && lane < LANES {
             let mut other = warp_in_block + 1;
             while other < warp_in_block + team {
                 for pass in 0..PASSES {
