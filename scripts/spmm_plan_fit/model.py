@@ -54,7 +54,7 @@ LANES_IN_STEP_ROW = 32
 
 # Waves from which on the rows of the last one have no teams, and the nonzeros of a warp of a team from which on they do.
 MANY_WAVES = 8
-MIN_SHARE = 16
+MIN_SHARE = 32
 # Warps of the largest team.
 TEAM = 4.0
 # The part of the cycles of a batch of the longest row that remains if all its rows of X are in the L1 cache.
@@ -87,7 +87,7 @@ def resident_warps(s):
     # The kernels for another order of the rows have other registers.
     ordered = s.ordered & (s.blocks == 1)
     vector = np.select([ordered & (width == 1) & (s.lanes > 8), ordered & (width == 4)], [32.0, 28.0], vector)
-    in_step = np.select([width == 2, (width >= 4) & (s.lanes >= 16)], [36.0, 28.0], 32.0)
+    in_step = np.where(width == 2, 36.0, 32.0)
     return np.select([s.vector, s.in_step], [vector, in_step], 48.0)
 
 

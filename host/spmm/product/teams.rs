@@ -32,8 +32,8 @@ fn max_short_row(a: &DevicePattern) -> u32 {
 /// Waves of blocks from which on it does not matter how full the last one is.
 const MANY_WAVES: u64 = 8;
 
-/// Mean nonzeros of a warp of a team from which on the team is faster than fewer warps.
-const MIN_SHARE: f64 = 16.0;
+/// Mean nonzeros of a warp of a team from which on the team is faster than fewer warps: as many as it has lanes.
+const MIN_SHARE: f64 = 32.0;
 
 /// The blocks of a kernel that the device runs at the same time: a *wave*.
 #[derive(Clone, Copy, Debug)]
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(of_500(4267), 3212);
         assert_eq!(of_500(1000), 0);
         assert_eq!(of_500(40_000), 40_000, "many waves");
-        assert_eq!(found(1000, 0, 63, Some(unknown)), [1000, 0], "short rows");
+        assert_eq!(found(1000, 0, 127, Some(unknown)), [1000, 0], "short rows");
     }
 
     #[test]
@@ -323,8 +323,8 @@ mod tests {
         for (rows, row, wanted) in [
             (1000, 500, 4),
             (2000, 500, 2),
-            (2000, 40, 2),
-            (2000, 31, 1),
+            (2000, 64, 2),
+            (2000, 63, 1),
             (3000, 500, 1),
             (5000, 500, 4),
             (6000, 500, 2),

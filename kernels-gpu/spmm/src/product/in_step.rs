@@ -364,15 +364,16 @@ unsafe fn join_warps<T: Operand, const LANES: u32, const WIDTH: usize, const PAS
         }
         thread::sync_threads();
         if warp_in_team(team) == 0 && lane < LANES {
-            let mut other = warp_in_block + 1;
-            while other < warp_in_block + team {
+            for other in 1..WARPS {
+                if other == team {
+                    break;
+                }
                 for pass in 0..PASSES {
                     for k in 0..WIDTH {
-                        let part = parts.load(index(pass, k, other));
+                        let part = parts.load(index(pass, k, warp_in_block + other));
                         results[pass][k] = Total::join(results[pass][k], part);
                     }
                 }
-                other += 1;
             }
         }
     }

@@ -29,8 +29,8 @@ fn in_step_waits_for_teams_where_a_wave_would_be_at_most_half_full() {
         (1.6, 200, 2.0 * row),
         (8.2, 200, 9.0 * row),
         // Rows are too short for teams of four, or for any.
-        (0.2, 60, of_row(30.0)),
-        (0.2, 30, of_row(30.0)),
+        (0.2, 100, of_row(50.0)),
+        (0.2, 60, of_row(60.0)),
     ] {
         let a = even((waves * of_wave) as u32, mean_row);
         let found = Product::new(&model, &a, &candidate).latency_seconds() * model.gpu.clock;
