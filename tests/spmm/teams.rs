@@ -110,17 +110,17 @@ fn rows_past_a_whole_wave_have_teams_if_the_plan_knows_the_features() {
     let knows = in_step().features(12);
     let text = multiplies::<f32>(&h200(), &a, 12, knows);
     assert!(
-        text.contains("1 rows of more than 256 nonzeros with 4 each, and 79 others"),
+        text.contains("1 rows of more than 256 nonzeros with 4 each, 79 others with 4"),
         "{text}"
     );
     let text = multiplies::<f32>(&h200(), &a, 12, in_step());
-    assert!(text.contains("and 923 others"), "{text}");
+    assert!(text.contains(", 1055 others with 4"), "{text}");
 }
 
 #[test]
 fn all_rows_of_a_matrix_for_half_a_device_have_teams() {
     let text = multiplies::<f32>(&h200(), &structure(300, 200), 20, in_step().features(20));
-    assert!(text.contains("and 300 others"), "{text}");
+    assert!(text.contains(", 300 others with 4"), "{text}");
 }
 
 /// An H200 of four multiprocessors: a wave has 60 to 180 rows.
@@ -130,18 +130,30 @@ fn small_h200() -> Device {
     Device::emulator_of(&profile, EmulatorOptions::default())
 }
 
+/// The short rows of a plan with teams of so many warps.
+fn rows_with(warps: u32, plan: &str) -> usize {
+    let end = format!(" others with {warps}");
+    let rows = plan.split(&end).next().filter(|start| *start != plan);
+    let rows = rows.and_then(|start| start.rsplit(", ").next());
+    rows.map_or(0, |rows| rows.parse().unwrap_or_else(|_| panic!("{plan}")))
+}
+
 /// Checks that the plan gives some rows a warp each, and teams to more short rows than are left over by blocks of four.
 fn assert_has_teams_for_the_last_wave(plan: &str, rows: usize) {
-    let others = plan.split("nonzeros with 4 each, and ").nth(1);
-    let others = others.and_then(|text| text.split(" others").next());
-    let others: usize = others.unwrap_or_else(|| panic!("{plan}")).parse().unwrap();
+    let others = rows_with(2, plan) + rows_with(4, plan);
     assert!(others > 3 && others < rows / 2, "{plan}");
+}
+
+/// Checks that the plan gives two warps to all rows but those that are long or left over.
+fn assert_has_pairs(plan: &str, rows: usize) {
+    let pairs = rows_with(2, plan);
+    assert!(pairs.is_multiple_of(2) && pairs + 3 >= rows, "{plan}");
 }
 
 #[test]
 fn teams_of_the_last_wave_are_exact_in_several_tiles_of_features() {
     let device = small_h200();
-    for (rows, features) in [(70, 128), (70, 200), (130, 65), (80, 260), (130, 129)] {
+    for (rows, features) in [(70, 128), (70, 200), (130, 65), (56, 260), (130, 129)] {
         let options = in_step().features(features as u32);
         let a = structure(rows, 700);
         let text = multiplies::<f32>(&device, &a, features, options);
@@ -156,8 +168,9 @@ fn teams_of_the_last_wave_are_exact_in_several_tiles_of_features() {
     }
 }
 
-/// `alpha R + beta Y` with teams for the rows of a last wave, for sums and means, in the caller's and another order.
-fn teams_of_the_last_wave_do_all<E: SpmmElement>(rows: usize, features: usize) {
+/// `alpha R + beta Y` with teams, for sums and means, in the caller's and another order. `check` gets what a plan says,
+/// and the number of rows.
+fn teams_do_all<E: SpmmElement>(rows: usize, features: usize, check: fn(&str, usize)) {
     let device = small_h200();
     let structure = structure(rows, 700);
     let columns: Vec<_> = structure
@@ -172,7 +185,7 @@ fn teams_of_the_last_wave_do_all<E: SpmmElement>(rows: usize, features: usize) {
             let options = in_step().features(features as u32).reduction(reduction);
             let options = options.map_tuning(|tuning| tuning.order(order));
             let plan = Spmm::plan(&device, a.view(), options).unwrap();
-            assert_has_teams_for_the_last_wave(&plan.to_string(), rows);
+            check(&plan.to_string(), rows);
             for factors in [[1.0, 0.0], [1.0, 1.0], [2.0, -3.0], [0.0, 0.5]] {
                 assert_verified(&plan, &a, x.view(), factors, y.view());
             }
@@ -182,13 +195,25 @@ fn teams_of_the_last_wave_do_all<E: SpmmElement>(rows: usize, features: usize) {
 
 #[test]
 fn teams_of_the_last_wave_have_every_type_reduction_order_alpha_and_beta() {
-    teams_of_the_last_wave_do_all::<f32>(140, 16);
-    teams_of_the_last_wave_do_all::<f64>(70, 16);
-    teams_of_the_last_wave_do_all::<f64>(70, 64);
-    teams_of_the_last_wave_do_all::<f16>(180, 16);
-    teams_of_the_last_wave_do_all::<bf16>(180, 16);
-    teams_of_the_last_wave_do_all::<f16>(130, 72);
-    teams_of_the_last_wave_do_all::<bf16>(130, 72);
+    let check = assert_has_teams_for_the_last_wave;
+    teams_do_all::<f32>(140, 16, check);
+    teams_do_all::<f64>(70, 16, check);
+    teams_do_all::<f64>(70, 64, check);
+    teams_do_all::<f16>(180, 16, check);
+    teams_do_all::<bf16>(180, 16, check);
+    teams_do_all::<f16>(130, 72, check);
+    teams_do_all::<bf16>(130, 72, check);
+}
+
+#[test]
+fn teams_of_two_warps_have_every_type_reduction_order_alpha_and_beta() {
+    teams_do_all::<f32>(60, 16, assert_has_pairs);
+    teams_do_all::<f32>(60, 33, assert_has_pairs);
+    teams_do_all::<f32>(60, 64, assert_has_pairs);
+    teams_do_all::<f32>(31, 200, assert_has_pairs);
+    teams_do_all::<f64>(28, 16, assert_has_pairs);
+    teams_do_all::<f16>(70, 16, assert_has_pairs);
+    teams_do_all::<bf16>(50, 72, assert_has_pairs);
 }
 
 /// Tiles of 32 features, more of them than a grid has along y. With all checks of the emulator it takes a minute.
