@@ -213,7 +213,7 @@ fn teams_of_two_warps_have_every_type_reduction_order_alpha_and_beta() {
     teams_do_all::<f32>(31, 200, assert_has_pairs);
     teams_do_all::<f64>(28, 16, assert_has_pairs);
     teams_do_all::<f16>(70, 16, assert_has_pairs);
-    teams_do_all::<bf16>(50, 72, assert_has_pairs);
+    teams_do_all::<bf16>(26, 72, assert_has_pairs);
 }
 
 /// Tiles of 32 features, more of them than a grid has along y. With all checks of the emulator it takes a minute.
