@@ -110,7 +110,7 @@ fn rows_past_a_whole_wave_have_teams_if_the_plan_knows_the_features() {
     let knows = in_step().features(12);
     let text = multiplies::<f32>(&h200(), &a, 12, knows);
     assert!(
-        text.contains("1 rows of more than 256 nonzeros with 4 each, 79 others with 4"),
+        text.contains("1 rows of more than 256 nonzeros with 4 each, 1055 others with 4"),
         "{text}"
     );
     let text = multiplies::<f32>(&h200(), &a, 12, in_step());

@@ -88,8 +88,9 @@ impl Division {
 ///
 /// All short rows have the largest team that adds no wave, as short rows with one warp still run when the teams of long
 /// rows have ended. If none does, the rows of the last wave have the largest team with which they fit into a wave.
-/// Their blocks take about a half or a fourth of the time, and all of the device. If nobody knows how full the last
-/// wave will be, the rows of a fourth of a wave have teams of four.
+/// Their blocks take about a half or a fourth of the time, and all of the device. Teams of four have the rows of a
+/// fourth of a wave at least, also if nobody knows how full the last wave will be: multiprocessors that end early then
+/// still have short work to take.
 fn last_teams(shorts: u64, longs: u64, mean_row: f64, wave: Wave) -> Option<(u64, u32)> {
     let (of_wave, tiles) = (wave.blocks.max(1), wave.tiles.unwrap_or(1).max(1));
     let blocks = |team: u64| ((shorts * team).div_ceil(WARPS.into()) + longs) * tiles;
@@ -109,8 +110,12 @@ fn last_teams(shorts: u64, longs: u64, mean_row: f64, wave: Wave) -> Option<(u64
         return Some((0, of_all));
     }
     let of_rest = largest_team(mean_row, |team| rest * team <= of_wave);
-    let singles = (waves * of_wave / tiles).saturating_sub(longs);
-    (of_rest > 1).then_some((singles, of_rest))
+    let last = match of_rest {
+        WARPS => rest.max(of_wave / 4),
+        _ => rest,
+    };
+    let singles = (blocks(1).saturating_sub(last) / tiles).saturating_sub(longs);
+    (of_rest > 1 && rest > 0).then_some((singles, of_rest))
 }
 
 /// The warps of the rows of a matrix.
@@ -260,7 +265,8 @@ mod tests {
     #[test]
     fn rows_of_a_last_wave_have_the_largest_team_that_fits_into_it() {
         let of_500 = |rows| division(rows, 0, 500, 1);
-        assert_eq!(of_500(4267), [4224, 0], "11 blocks past a wave");
+        assert_eq!(of_500(4224), [4224, 0], "a whole wave");
+        assert_eq!(of_500(4267), [3212, 0], "11 blocks past a wave");
         assert_eq!(of_500(4224 + 1056), [4224, 0], "a fourth of a wave");
         assert_eq!(of_500(4224 + 1060), [4224, 1060], "more than a fourth");
         assert_eq!(of_500(6336), [4224, 2112], "half a wave");
@@ -269,9 +275,9 @@ mod tests {
         let rows = 4 * 1056 * 8 + 4;
         assert_eq!(of_500(rows), [rows, 0], "many waves");
         let two_tiles = division(4267, 0, 500, 2);
-        assert_eq!(two_tiles, [4224, 0], "22 blocks past two waves");
+        assert_eq!(two_tiles, [3740, 0], "22 blocks past two waves");
         let long = division(4267, 10, 500, 1);
-        assert_eq!(long, [4184, 0], "long rows have blocks of the wave");
+        assert_eq!(long, [3212, 0], "long rows have blocks of the wave");
     }
 
     #[test]
@@ -296,10 +302,10 @@ mod tests {
     #[test]
     fn short_rows_have_smaller_teams_or_none() {
         for (row, wanted) in [
-            (64, [0, 0]),
-            (63, [0, 1000]),
-            (32, [0, 1000]),
-            (31, [1000, 0]),
+            (128, [0, 0]),
+            (127, [0, 1000]),
+            (64, [0, 1000]),
+            (63, [1000, 0]),
         ] {
             assert_eq!(division(1000, 0, row, 1), wanted, "rows of {row} nonzeros");
         }
