@@ -25,7 +25,7 @@ pub enum ItemKind {
     Slices,
     /// As `Slices`; a second kernel sums the rows that are split.
     SlicesWithSums,
-    /// A warp each, for one row; some rows have all warps of a block (see [`teams`](crate::product::teams)).
+    /// A warp each, for one row; some rows have several warps of a block (see [`teams`](crate::product::teams)).
     Teams,
 }
 
