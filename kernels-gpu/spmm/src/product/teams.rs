@@ -161,6 +161,9 @@ pub unsafe fn assign(
             return;
         }
         let others = pairs + 2 * pair_rows as usize;
-        row.store4(others + (shorts - pair_rows) as usize * warps, [r; WARPS as usize]);
+        row.store4(
+            others + (shorts - pair_rows) as usize * warps,
+            [r; WARPS as usize],
+        );
     }
 }
