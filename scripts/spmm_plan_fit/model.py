@@ -52,8 +52,9 @@ IN_STEP_WARPS = 24.0
 OTHER_LANES_IN_STEP = 0.15
 LANES_IN_STEP_ROW = 32
 
-# Waves from which on the rows of the last one have no teams, and the nonzeros of a warp of a team from which on they do.
+# Waves from which on the rows of the last one have no teams.
 MANY_WAVES = 8
+# Mean nonzeros of a warp of a team from which on rows have it.
 MIN_SHARE = 32
 # Warps of the largest team.
 TEAM = 4.0

@@ -1,4 +1,4 @@
-//! Teams of `in_step`: rows that all warps of a block compute, because they are long or because they fill the device.
+//! Teams of `in_step`: rows that several warps of a block compute, because they are long or because they fill the device.
 
 use super::types::{assert_verified, whole, whole_dense};
 use sprs::CsMatI;
@@ -104,7 +104,7 @@ fn each_number_of_lanes_that_is_asked_for_is_exact() {
 }
 
 #[test]
-fn rows_past_a_whole_wave_have_teams_if_the_plan_knows_the_features() {
+fn the_rows_of_a_fourth_of_a_wave_have_teams_past_a_whole_wave() {
     // An H200 runs 1056 blocks of four rows at the same time.
     let a = structure(4_300, 3_000);
     let knows = in_step().features(12);
@@ -168,6 +168,23 @@ fn teams_of_the_last_wave_are_exact_in_several_tiles_of_features() {
     }
 }
 
+/// Checks that the plan gives one warp to most rows, and two to others, but no four if the plan knows the features.
+fn assert_has_pairs_for_the_last_wave(plan: &str, rows: usize) {
+    let (pairs, fours) = (rows_with(2, plan), rows_with(4, plan));
+    assert!(pairs > 3 && pairs < rows / 2 && fours <= 1, "{plan}");
+}
+
+#[test]
+fn pairs_of_a_last_wave_need_a_plan_that_knows_the_features() {
+    let device = small_h200();
+    let a = structure(180, 700);
+    let knows = multiplies::<f32>(&device, &a, 16, in_step().features(16));
+    assert_has_pairs_for_the_last_wave(&knows, 180);
+    let does_not = multiplies::<f32>(&device, &a, 16, in_step());
+    assert_eq!(rows_with(2, &does_not), 0, "{does_not}");
+    assert!(rows_with(4, &does_not) > 3, "{does_not}");
+}
+
 /// `alpha R + beta Y` with teams, for sums and means, in the caller's and another order. `check` gets what a plan says,
 /// and the number of rows.
 fn teams_do_all<E: SpmmElement>(rows: usize, features: usize, check: fn(&str, usize)) {
@@ -207,6 +224,7 @@ fn teams_of_the_last_wave_have_every_type_reduction_order_alpha_and_beta() {
 
 #[test]
 fn teams_of_two_warps_have_every_type_reduction_order_alpha_and_beta() {
+    teams_do_all::<f32>(180, 16, assert_has_pairs_for_the_last_wave);
     teams_do_all::<f32>(60, 16, assert_has_pairs);
     teams_do_all::<f32>(60, 33, assert_has_pairs);
     teams_do_all::<f32>(60, 64, assert_has_pairs);

@@ -1,7 +1,7 @@
 //! The warps of each row, made on the device: one warp, or a team of two or four (see [`teams`]).
 //!
-//! Teams have the long rows, the rows that would not fill the device, and the up to three rows that are left over where
-//! the others are divided into blocks of four, whatever their length. All rows have teams if that takes no longer.
+//! Teams have the long rows, the rows that would not fill the device, and the rows that are left over where the others
+//! are divided into blocks: up to three of any length, with four warps each. All rows have teams if that takes no longer.
 
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, optional_pointer};
@@ -86,11 +86,12 @@ impl Division {
 
 /// The blocks of rows with one warp, and the team of the short rows after them; `None` if short rows have no teams.
 ///
-/// All short rows have the largest team that adds no wave, as short rows with one warp still run when the teams of long
-/// rows have ended. If none does, the rows of the last wave have the largest team with which they fit into a wave.
+/// A short row with one warp can take longer than a long row with four, so all short rows have the largest team that
+/// adds no wave. If none adds none, the rows of the last wave have the largest team with which they fit into a wave.
 /// Their blocks take about a half or a fourth of the time, and all of the device. Teams of four have the rows of a
-/// fourth of a wave at least, also if nobody knows how full the last wave will be: multiprocessors that end early then
-/// still have short work to take.
+/// fourth of a wave at least, so that multiprocessors that end early still have short work to take. If the number of
+/// features is unknown, nobody knows how full the last wave will be, and only teams of four are used. The mean row is
+/// that of all rows, long ones too.
 fn last_teams(shorts: u64, longs: u64, mean_row: f64, wave: Wave) -> Option<(u64, u32)> {
     let (of_wave, tiles) = (wave.blocks.max(1), wave.tiles.unwrap_or(1).max(1));
     let blocks = |team: u64| ((shorts * team).div_ceil(WARPS.into()) + longs) * tiles;
@@ -109,7 +110,10 @@ fn last_teams(shorts: u64, longs: u64, mean_row: f64, wave: Wave) -> Option<(u64
     if of_all > 1 {
         return Some((0, of_all));
     }
-    let of_rest = largest_team(mean_row, |team| rest * team <= of_wave);
+    // Each tile has whole blocks of single rows, and the rows after them.
+    let of_rest = largest_team(mean_row, |team| {
+        rest.div_ceil(tiles) * tiles * team <= of_wave
+    });
     let last = match of_rest {
         WARPS => rest.max(of_wave / 4),
         _ => rest,
@@ -276,6 +280,8 @@ mod tests {
         assert_eq!(of_500(rows), [rows, 0], "many waves");
         let two_tiles = division(4267, 0, 500, 2);
         assert_eq!(two_tiles, [3740, 0], "22 blocks past two waves");
+        let five_tiles = division(1056, 0, 500, 5);
+        assert_eq!(five_tiles, [844, 212], "teams of four need a third wave");
         let long = division(4267, 10, 500, 1);
         assert_eq!(long, [3212, 0], "long rows have blocks of the wave");
     }

@@ -216,7 +216,8 @@ pub struct Candidate {
 
 impl Candidate {
     /// Resident warps of a multiprocessor. `vector` and `in_step` have as many as the registers of their kernels for
-    /// f32 allow (host/ptx/registers.txt).
+    /// f32 allow on sm_90 (host/ptx/registers.txt). Older GPUs run fewer warps of some kernels: 24 instead of 32 of
+    /// `in_step` with 16 and 32 lanes on sm_80.
     pub fn resident_warps(&self) -> f64 {
         let width = self.load / self.lanes.max(1);
         match (self.kernel, width) {

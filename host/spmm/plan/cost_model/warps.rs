@@ -205,8 +205,8 @@ impl Product<'_> {
         }
     }
 
-    /// The cycles of the longest row of `in_step`. A team of four warps takes a long one, and a team any row if all
-    /// have one.
+    /// The cycles of the longest row of `in_step`. A team of four warps takes a long one. If all rows have teams,
+    /// the longest of the others has as many warps as they.
     fn longest_in_step(&self) -> f64 {
         let share = self.nonzeros / (self.gpu.multiprocessors * IN_STEP_WARPS);
         let most = (1.5 * share).clamp(256.0, 2048.0);

@@ -11,9 +11,9 @@
 //!
 //! A nonzero costs a warp its column (4 B), its value, and a tile's elements of X, most of them from the L1 cache.
 //!
-//! When to use it: for rows of hundreds of nonzeros, or for a few thousand rows, which all have a warp at the same time.
-//! A row of three nonzeros leaves most of a warp idle, and a row of a million keeps four warps busy after all others
-//! have ended. `docs/notes/spmm.md` has measurements, and tells what was tried.
+//! When to use it: for rows of hundreds of nonzeros, or for a few thousand rows, which all have a warp at the same
+//! time. A row of three nonzeros leaves most of a warp idle, and a row of a million keeps four warps busy after all
+//! others have ended. `docs/notes/spmm.md` has measurements, and tells what was tried.
 
 mod loads;
 
@@ -113,7 +113,7 @@ pub unsafe fn in_step<T: Operand, const LANES: u32, const WIDTH: usize, const PA
     }
     let tile_width = LANES * (WIDTH * PASSES) as u32;
     // SAFETY: the items' rows are rows of A, whose columns are rows of X; only this warp, or the first of a team,
-    // writes the row of Y; all warps of a block have a team or none.
+    // writes the row of Y; the teams of a block have the same size, so all its threads reach the same barriers.
     unsafe {
         let (row, team) = row_of_warp(&items, warp);
         let start = a.row_ptr.load(row as usize);
@@ -335,8 +335,8 @@ impl<T: Operand, const LANES: u32, const WIDTH: usize, const PASSES: usize>
 ///
 /// # Safety
 ///
-/// All threads of the block call it with the same `team`, a power of two of at most [`WARPS`], and pass a barrier before
-/// they call it again.
+/// All threads of the block call it with the same `team`, a power of two of at most [`WARPS`]. They pass a barrier
+/// before they call it again.
 #[inline(always)]
 #[allow(
     clippy::needless_range_loop,

@@ -10,7 +10,7 @@
 //! Long rows come first, because their blocks take longest. The others are sorted by length, so that the rows of a
 //! block end together; or they keep the matrix's order if neighbouring rows share columns there. The last of them have
 //! teams too: blocks that take a half or a fourth of the time fill the device where whole blocks would leave it half
-//! empty, and no block has fewer rows than teams. All teams of a block have as many warps.
+//! empty. Every warp of a block has a row, and all teams of a block have the same number of warps.
 
 use crate::items::Items;
 use cuda_std::prelude::*;
@@ -24,14 +24,16 @@ pub const WARPS: u32 = 4;
 ///
 /// # Safety
 ///
-/// `items` are teams, whose count is a multiple of [`WARPS`], and `warp` is below it.
+/// `items` are teams, whose count is a multiple of [`WARPS`], and `warp` is below it; their rows start at a multiple of
+/// 16 bytes.
 #[inline(always)]
 pub(crate) unsafe fn row_of_warp<T>(items: &Items<T>, warp: u32) -> (u32, u32) {
     if items.row.address() == 0 {
         return (warp, 1);
     }
     let in_block = warp % WARPS;
-    // SAFETY: `row` has a number for each warp of whole blocks, and `warp` is one of them.
+    // SAFETY: `row` has a number for each warp of whole blocks, and `warp` is one of them; its block starts at a
+    // multiple of four.
     let rows = unsafe { items.row.load4((warp - in_block) as usize) };
     let [first, second] = if in_block < 2 {
         [rows[0], rows[1]]
@@ -122,7 +124,8 @@ pub unsafe fn count_short(
 ///
 /// `row_ptr` and `order` are those of [`count_short`], and `shorts_before` is the exclusive prefix sum of its result;
 /// `single_rows` is a multiple of [`WARPS`], `pair_rows` of 2, and their sum is at most the number of rows that are not
-/// long; `row` has room for `single_rows` numbers, two for each of the `pair_rows`, and [`WARPS`] for each other row.
+/// long; `row` starts at a multiple of 16 bytes, and has room for `single_rows` numbers, two for each of the `pair_rows`,
+/// and [`WARPS`] for each other row.
 #[kernel(name = "spmm_assign_teams")]
 pub unsafe fn assign(
     rows: u32,
@@ -141,7 +144,8 @@ pub unsafe fn assign(
     let place = place as usize;
     let warps = WARPS as usize;
     // SAFETY: `place` is below `rows`; the counts of long and short rows before it give places that no other thread
-    // writes.
+    // writes. Rows with four warps start at multiples of four, as `single_rows` and `2 * pair_rows` are such multiples,
+    // and pairs at even numbers.
     unsafe {
         let (r, is_long) = row_at(order, place, row_ptr, longest_short);
         let shorts = shorts_before.load(place);
