@@ -56,10 +56,10 @@ fn threads_of_xw() -> HashMap<String, u32> {
 
 /// Bytes that a thread has in local memory, or writes there, at most for the limit of registers of its kernel, on the
 /// architecture where they are most; and the oldest target whose modules have the limit. With it the kernels of `spmm`
-/// were measured to be no slower in the mean on sm_90, where they have up to 24 bytes, those of `vector_added` while their
-/// additions were atomic. Those of `gemm` write there once for each tile, 8 bytes on sm_90; they were not measured without the
-/// limit. That of `spgemm` writes outside its loops over products; it was not measured without the limit. Newer
-/// architectures were not measured.
+/// were measured to be no slower in the mean on sm_90, where they have up to 24 bytes, those of `vector_added` while
+/// their additions were atomic. Those of `gemm` write there once for each tile, 8 bytes on sm_90; they were not measured
+/// without the limit. That of `spgemm` writes outside its loops over products; it was not measured without the limit.
+/// Newer architectures were not measured.
 const SPILLED: [(&str, Arch, u32); 15] = [
     ("gemm_flat_fragments_f16_4", Arch::SM80, 16),
     ("gemm_flat_fragments_bf16_4", Arch::SM80, 16),

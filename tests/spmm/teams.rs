@@ -1,4 +1,4 @@
-//! Teams of `in_step`: rows that several warps of a block compute, because they are long or because they fill the device.
+//! Teams of `in_step`: rows that several warps of a block compute, because they are long or to fill the device.
 
 use super::types::{assert_verified, whole, whole_dense};
 use sprs::CsMatI;

@@ -1,7 +1,8 @@
 //! The warps of each row, made on the device: one warp, or a team of two or four (see [`teams`]).
 //!
 //! Teams have the long rows, the rows that would not fill the device, and the rows that are left over where the others
-//! are divided into blocks: up to three of any length, with four warps each. All rows have teams if that takes no longer.
+//! are divided into blocks: up to three of any length, with four warps each. All rows have teams if that takes no
+//! longer.
 
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, optional_pointer};

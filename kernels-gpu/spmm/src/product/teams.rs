@@ -124,8 +124,8 @@ pub unsafe fn count_short(
 ///
 /// `row_ptr` and `order` are those of [`count_short`], and `shorts_before` is the exclusive prefix sum of its result;
 /// `single_rows` is a multiple of [`WARPS`], `pair_rows` of 2, and their sum is at most the number of rows that are not
-/// long; `row` starts at a multiple of 16 bytes, and has room for `single_rows` numbers, two for each of the `pair_rows`,
-/// and [`WARPS`] for each other row.
+/// long; `row` starts at a multiple of 16 bytes, and has room for `single_rows` numbers, two for each of the
+/// `pair_rows`, and [`WARPS`] for each other row.
 #[kernel(name = "spmm_assign_teams")]
 pub unsafe fn assign(
     rows: u32,
