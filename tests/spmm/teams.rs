@@ -104,13 +104,13 @@ fn each_number_of_lanes_that_is_asked_for_is_exact() {
 }
 
 #[test]
-fn the_rows_of_a_fourth_of_a_wave_have_teams_past_a_whole_wave() {
+fn rows_past_a_whole_wave_have_teams_if_the_plan_knows_the_features() {
     // An H200 runs 1056 blocks of four rows at the same time.
     let a = structure(4_300, 3_000);
     let knows = in_step().features(12);
     let text = multiplies::<f32>(&h200(), &a, 12, knows);
     assert!(
-        text.contains("1 rows of more than 256 nonzeros with 4 each, 1055 others with 4"),
+        text.contains("1 rows of more than 256 nonzeros with 4 each, 79 others with 4"),
         "{text}"
     );
     let text = multiplies::<f32>(&h200(), &a, 12, in_step());

@@ -89,10 +89,9 @@ impl Division {
 ///
 /// A short row with one warp can take longer than a long row with four, so all short rows have the largest team that
 /// adds no wave. If none adds none, the rows of the last wave have the largest team with which they fit into a wave.
-/// Their blocks take about a half or a fourth of the time, and all of the device. Teams of four have the rows of a
-/// fourth of a wave at least, so that multiprocessors that end early still have short work to take. If the number of
-/// features is unknown, nobody knows how full the last wave will be, and only teams of four are used. The mean row is
-/// that of all rows, long ones too.
+/// Their blocks take about a half or a fourth of the time, and all of the device. If the number of features is unknown,
+/// nobody knows how full the last wave will be: then the rows of a fourth of a wave have teams of four, or no rows have
+/// teams. The mean row is that of all rows, long ones too.
 fn last_teams(shorts: u64, longs: u64, mean_row: f64, wave: Wave) -> Option<(u64, u32)> {
     let (of_wave, tiles) = (wave.blocks.max(1), wave.tiles.unwrap_or(1).max(1));
     let blocks = |team: u64| ((shorts * team).div_ceil(WARPS.into()) + longs) * tiles;
@@ -115,11 +114,7 @@ fn last_teams(shorts: u64, longs: u64, mean_row: f64, wave: Wave) -> Option<(u64
     let of_rest = largest_team(mean_row, |team| {
         rest.div_ceil(tiles) * tiles * team <= of_wave
     });
-    let last = match of_rest {
-        WARPS => rest.max(of_wave / 4),
-        _ => rest,
-    };
-    let singles = (blocks(1).saturating_sub(last) / tiles).saturating_sub(longs);
+    let singles = (waves * of_wave / tiles).saturating_sub(longs);
     (of_rest > 1 && rest > 0).then_some((singles, of_rest))
 }
 
@@ -271,7 +266,7 @@ mod tests {
     fn rows_of_a_last_wave_have_the_largest_team_that_fits_into_it() {
         let of_500 = |rows| division(rows, 0, 500, 1);
         assert_eq!(of_500(4224), [4224, 0], "a whole wave");
-        assert_eq!(of_500(4267), [3212, 0], "11 blocks past a wave");
+        assert_eq!(of_500(4267), [4224, 0], "11 blocks past a wave");
         assert_eq!(of_500(4224 + 1056), [4224, 0], "a fourth of a wave");
         assert_eq!(of_500(4224 + 1060), [4224, 1060], "more than a fourth");
         assert_eq!(of_500(6336), [4224, 2112], "half a wave");
@@ -280,11 +275,11 @@ mod tests {
         let rows = 4 * 1056 * 8 + 4;
         assert_eq!(of_500(rows), [rows, 0], "many waves");
         let two_tiles = division(4267, 0, 500, 2);
-        assert_eq!(two_tiles, [3740, 0], "22 blocks past two waves");
+        assert_eq!(two_tiles, [4224, 0], "22 blocks past two waves");
         let five_tiles = division(1056, 0, 500, 5);
         assert_eq!(five_tiles, [844, 212], "teams of four need a third wave");
         let long = division(4267, 10, 500, 1);
-        assert_eq!(long, [3212, 0], "long rows have blocks of the wave");
+        assert_eq!(long, [4184, 0], "long rows have blocks of the wave");
     }
 
     #[test]
