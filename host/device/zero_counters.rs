@@ -27,29 +27,26 @@ impl ZeroCounters {
     }
 
     /// Calls `launch` with the counters. No other thread launches with them meanwhile. The first launch of a stream
-    /// allocates them, and waits until they are 0.
+    /// allocates them, and comes after they were set to 0.
     pub fn with<R, E: From<DeviceError>>(
         &self,
         launch: impl FnOnce(GlobalMut<u32>) -> Result<R, E>,
     ) -> Result<R, E> {
         if self.device.is_recording() {
-            return launch(self.zeros()?.mutable());
+            // A recording has no place for the work that sets them to 0, so that is done before.
+            let mut counters = self.device.scratch(self.count)?;
+            counters.zero_now()?;
+            return launch(counters.mutable());
         }
         let mut of_streams = (self.of_streams.lock()).unwrap_or_else(PoisonError::into_inner);
         let stream = self.device.streams.current().number();
         // Taken out meanwhile: after an error or a panic they need not be 0 any more.
         let mut counters = match of_streams.remove(&stream) {
             Some(counters) => counters,
-            None => self.zeros()?,
+            None => self.device.zeros(self.count)?,
         };
         let result = launch(counters.mutable())?;
         of_streams.insert(stream, counters);
         Ok(result)
-    }
-
-    fn zeros(&self) -> Result<DeviceBuffer<u32>, DeviceError> {
-        let mut counters = self.device.scratch(self.count)?;
-        counters.zero_now()?;
-        Ok(counters)
     }
 }

@@ -179,7 +179,7 @@ fn predicted_first(
     clustered: OrderedMatrix,
 ) -> (OrderedMatrix, Option<OrderedMatrix>) {
     let prefers_clusters = match (&given.search, &clustered.search) {
-        (Some(search), Some(ordered)) => search.prefers_order(&ordered.statistics),
+        (Some(search), Some(ordered)) => search.prefers_order(ordered.statistics()),
         _ => true,
     };
     match prefers_clusters {

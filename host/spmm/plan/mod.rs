@@ -232,7 +232,7 @@ impl Choices {
 
     /// Maximum number of steps of a task, if the matrix's locality sets one.
     pub fn max_task_size(&self) -> Option<u32> {
-        let statistics = &self.search.as_ref()?.statistics;
+        let statistics = self.search.as_ref()?.statistics();
         let row_steps = statistics.mean_row() + f64::from(ROW_STEPS);
         let size = (ROWS_OF_SHARING_TASK * row_steps) as u32;
         (statistics.locality.far < SHARING_BELOW).then_some(size)
@@ -240,7 +240,7 @@ impl Choices {
 
     /// Steps of a row, if all rows have nearly the same number and the matrix is in one block of columns.
     pub fn even_row(&self) -> Option<u32> {
-        let statistics = &self.search.as_ref()?.statistics;
+        let statistics = self.search.as_ref()?.statistics();
         let steps = statistics.even_row_steps();
         steps.filter(|_| self.column_blocks == 1)
     }

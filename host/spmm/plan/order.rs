@@ -70,10 +70,10 @@ impl OrderedRows {
             ..Self::given()
         };
         if let Some(original) = rows_in(order, &a.pattern)? {
-            if let Some(search) = search.filter(|search| !search.statistics.are_assumed) {
-                let given = &search.statistics;
+            if let Some(search) = search.filter(|search| !search.statistics().are_assumed) {
+                let given = search.statistics();
                 let sample = RowSample::measure(&a.pattern, &given.columns, Some(&original))?;
-                search.statistics = given.ordered(sample.locality);
+                search.set_statistics(given.ordered(sample.locality));
             }
             a = a.permute_rows(&original)?;
             ordered.original = Some(Arc::new(original));
@@ -96,7 +96,7 @@ impl OrderedRows {
         let mut a = a;
         let mut ordered = Self::given();
         if let Some(original) = rows_in(RowOrder::Clustered, &a.pattern)? {
-            let given = &search.statistics;
+            let given = search.statistics();
             let sample = RowSample::measure(&a.pattern, &given.columns, Some(&original))?;
             let locality = sample.locality;
             ordered.compared = Some([given.locality.middle, locality.middle]);
@@ -106,7 +106,7 @@ impl OrderedRows {
                 false => search.prefers_order(&clustered),
             };
             if takes_clusters {
-                search.statistics = clustered;
+                search.set_statistics(clustered);
                 a = a.permute_rows(&original)?;
                 ordered.order = RowOrder::Clustered;
                 ordered.original = Some(Arc::new(original));
@@ -126,7 +126,7 @@ impl OrderedRows {
         if self.original.is_some() {
             return Ok(true);
         }
-        let Some(Search { statistics, .. }) = search else {
+        let Some(statistics) = search.as_ref().map(Search::statistics) else {
             return Ok(false);
         };
         if a.nonzeros() == 0 || statistics.are_assumed || statistics.any_rows_share() {

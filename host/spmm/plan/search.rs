@@ -11,6 +11,7 @@ use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
 use few_features::may_have_bins;
 use std::iter;
+use std::sync::OnceLock;
 use warprow_kernels::spmm::{EpilogueKind, Reduction, SpmmKernel};
 
 /// Runs that a plan is made for, if the caller does not say how many.
@@ -61,7 +62,9 @@ const BEST_CLUSTERS: Localities = Localities {
 pub struct Search {
     model: CostModel,
     /// The statistics of the matrix in its order of rows.
-    pub statistics: Statistics,
+    statistics: Statistics,
+    /// The best candidate for them, once it was asked for: finding it takes a few microseconds.
+    chosen: OnceLock<Choice>,
     /// The kernel, if the caller has asked for one.
     kernel: Option<SpmmKernel>,
     /// The lanes for the number of features of the search, if somebody has asked for them or they are measured.
@@ -126,11 +129,22 @@ impl Search {
         if options.runs.is_some() && options.measure != Some(true) && !assumed.statistics_pay() {
             return Ok(Some(assumed));
         }
-        let statistics = Statistics::measure(a)?;
         Ok(Some(Self {
-            statistics,
+            statistics: Statistics::measure(a)?,
+            chosen: OnceLock::new(),
             ..assumed
         }))
+    }
+
+    /// The statistics of the matrix in its order of rows.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// Replaces the statistics by those of another order of rows.
+    pub fn set_statistics(&mut self, statistics: Statistics) {
+        self.statistics = statistics;
+        self.chosen = OnceLock::new();
     }
 
     /// Whether the statistics have been counted.
@@ -146,10 +160,10 @@ impl Search {
 
     /// Whether timing candidates costs less than all runs gain by it in the mean.
     pub fn measuring_pays(&self) -> bool {
-        let candidates = self.best_of_each(MAX_PREDICTED).len();
         let seconds = self.choose().prediction.seconds;
         let gain = self.runs * seconds * GAIN_OF_MEASURING;
-        gain > CostModel::measuring_seconds(candidates, seconds)
+        let pays = |candidates| gain > CostModel::measuring_seconds(candidates, seconds);
+        pays(1) && pays(self.best_of_each(MAX_PREDICTED).len())
     }
 
     fn of<E: SpmmElement>(
@@ -174,6 +188,7 @@ impl Search {
         Self {
             model,
             statistics,
+            chosen: OnceLock::new(),
             kernel,
             lanes: tuning.lanes,
             lanes_of_others: tuning.lanes,
@@ -201,6 +216,7 @@ impl Search {
     /// The same with the choices of a tuning. Its lanes are for the number of features of the search alone.
     pub fn tuned(&self, tuning: SpmmTuning) -> Self {
         Self {
+            chosen: OnceLock::new(),
             kernel: tuning.kernel,
             lanes: tuning.lanes,
             blocks: tuning.column_blocks,
@@ -300,7 +316,7 @@ impl Search {
 
     /// The best candidate for the matrix.
     pub fn choose(&self) -> Choice {
-        self.best(&self.statistics)
+        *self.chosen.get_or_init(|| self.best(&self.statistics))
     }
 
     fn choice(&self, a: &Statistics, candidate: Candidate) -> Choice {
