@@ -17,6 +17,11 @@ const MIN_ENTRIES_TO_COPY_TWICE: u32 = 1 << 24;
 /// go, twice costs little.
 const MIN_MEAN_TO_COPY_TWICE: u32 = 64;
 
+/// Threads that can be resident on a device, at most.
+pub(super) fn resident_threads(device: &Device) -> u64 {
+    u64::from(device.properties().multiprocessors) * MAX_THREADS_OF_MULTIPROCESSOR
+}
+
 /// An element type that SpGEMM has kernels for.
 pub trait SpgemmElement: Scalar + Real + Default {}
 
@@ -113,8 +118,7 @@ impl SpgemmOptions {
             None => default,
         };
         // A lane merges a row alone. With fewer rows than threads that can be resident, it pays to use more lanes.
-        let threads = u64::from(properties.multiprocessors) * MAX_THREADS_OF_MULTIPROCESSOR;
-        if self.tuning.bin_limits.is_none() && u64::from(rows) < threads {
+        if self.tuning.bin_limits.is_none() && u64::from(rows) < resident_threads(device) {
             bin_limits.merge_nonzeros = 0;
         }
         bin_limits.ordered = self.deterministic.into();

@@ -12,6 +12,7 @@ mod narrow;
 mod phases;
 mod products;
 mod reuse;
+mod rows_of_warp;
 mod runs;
 mod schedules;
 

@@ -2,10 +2,12 @@
 
 use super::counters::{Counters, PhaseName};
 use crate::csr::DevicePattern;
-use crate::device::DeviceBuffer;
+use crate::device::{Device, DeviceBuffer};
 use crate::operand::OperandError;
+use crate::spgemm::options::resident_threads;
 use crate::spgemm::products::operands::operands;
 use cuda_std::memory::Global;
+use cuda_std::warp::WARP_SIZE;
 use warprow_kernels::spgemm::BinLimits;
 use warprow_kernels::spgemm::analysis::work;
 use warprow_kernels::spgemm::products::bins::WORK_WORDS;
@@ -57,16 +59,25 @@ pub fn row_costs(
         let most_long = work::max_long_rows(a.nonzeros()) as usize;
         let mut long_rows = device.uninitialized::<u32>(most_long)?;
         let long_count = counters.long_rows();
+        // Whether rows are near each other is found for the rows of a whole warp.
+        let rows_of_warp = match bin_limits.merge_nonzeros {
+            0 => work::rows_of_warp(a.rows, resident_warps(device)),
+            _ => WARP_SIZE,
+        };
         let arguments = (
             operands,
             bin_limits,
             output,
+            rows_of_warp,
             long_count,
             long_rows.mutable(),
         );
         // SAFETY: B has as many rows as A has columns, as `check_operands` has checked; the buffers have the lengths
         // that the kernel's contract asks for.
-        unsafe { device.launch(&work::row_work(), work::launch_rows(a.rows), arguments)? };
+        unsafe {
+            let config = work::launch_row_work(a.rows, rows_of_warp);
+            device.launch(&work::row_work(), config, arguments)?
+        };
         if let Some(config) = work::launch_long_rows(a.nonzeros(), a.longest_row) {
             let long_count = Global::from_address(long_count.address());
             let arguments = (
@@ -88,6 +99,12 @@ pub fn row_costs(
         row_ptr,
         counters,
     })
+}
+
+/// Warps that a device can run at the same time, at most.
+fn resident_warps(device: &Device) -> u32 {
+    let warps = resident_threads(device) / u64::from(WARP_SIZE);
+    warps.try_into().unwrap_or(u32::MAX)
 }
 
 /// Start, end, first column and last column of each row of B.

@@ -23,7 +23,7 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use nearness::are_near;
 
-/// Threads in a block of the kernels that take a row per thread.
+/// Threads in a block of [`row_extents`] and [`row_work`].
 const BLOCK: u32 = 256;
 
 /// Threads in a block of [`long_row_work`].
@@ -41,6 +41,18 @@ const GROUP_ROW: u32 = 512;
 /// The launch of the kernels that take a row per thread.
 pub fn launch_rows(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
+}
+
+/// The rows that a warp of [`row_work`] takes, for so many rows on a device that can run so many
+/// warps at the same time: 32, or the power of two from 4 on that leaves no warp without rows.
+pub fn rows_of_warp(rows: u32, resident_warps: u32) -> u32 {
+    let each = (rows / resident_warps.max(1)).clamp(GROUPS, WARP_SIZE);
+    1 << each.ilog2()
+}
+
+/// The launch of [`row_work`].
+pub fn launch_row_work(rows: u32, rows_of_warp: u32) -> LaunchConfig {
+    LaunchConfig::new(rows.div_ceil(BLOCK / WARP_SIZE * rows_of_warp), BLOCK)
 }
 
 /// The launch of [`long_row_work`] if A can have a long row, by its nonzeros, and by those of its
@@ -107,28 +119,31 @@ pub struct RowWorkOutput {
 /// Work and symbolic bin of each row of C whose row of A is not long, and the list of the long
 /// ones.
 ///
-/// A thread takes a row. It measures short rows alone; for longer ones, groups of 8 lanes measure
-/// four rows at a time. A nonzero of A costs 20 bytes: its column and the extents of one row of B.
+/// The first `rows_of_warp` lanes of a warp take a row each. A lane measures short rows alone; for
+/// longer ones, groups of 8 lanes measure four rows at a time. A nonzero of A costs 20 bytes: its
+/// column and the extents of one row of B.
 ///
 /// # Safety
 ///
 /// `operands` is valid (see [`OperandPatterns`]). The arrays of `output` have a number per row,
 /// `work` has [`WORK_WORDS`]. `counts` holds [`BINS`] zeros, `totals` two zeros and `long_count`
-/// one; `long_rows` has room for [`max_long_rows`]. The launch is [`launch_rows`]'s.
+/// one; `long_rows` has room for [`max_long_rows`]. `rows_of_warp` is at most 32, and 32 if rows may
+/// be merged. The launch is [`launch_row_work`]'s.
 #[kernel(name = "spgemm_row_work")]
 pub unsafe fn row_work(
     operands: OperandPatterns,
     bin_limits: BinLimits,
     output: RowWorkOutput,
+    rows_of_warp: u32,
     long_count: GlobalMut<u32>,
     long_rows: GlobalMut<u32>,
 ) {
     let shared_counts = shared_array!(u32; 64);
     // The products of each warp, and where the room of its rows starts.
     let shared_totals = shared_array!(u64; 16);
-    let row = thread::index_1d();
     let t = thread::thread_idx_x() as usize;
     let lane = warp::lane_id();
+    let row = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(rows_of_warp) + u64::from(lane);
     // SAFETY: `row` is below `a.rows` where `is_row` holds, and only then is it used. The list of
     // long rows has room for as many as A can have. What is shared is written by one thread or by
     // atomic operations, between barriers that all threads reach. All lanes reach the shuffles, as
@@ -138,7 +153,7 @@ pub unsafe fn row_work(
             shared_counts.store(t, 0);
         }
         thread::sync_threads();
-        let is_row = row < u64::from(operands.a.rows);
+        let is_row = lane < rows_of_warp && row < u64::from(operands.a.rows);
         let row = row as u32;
         let (start, end) = if is_row { operands.a.row(row) } else { (0, 0) };
         let nonzeros = end - start;
