@@ -27,13 +27,13 @@ impl ZeroCounters {
     }
 
     /// Calls `launch` with the counters. No other thread launches with them meanwhile. The first launch of a stream
-    /// allocates them, and comes after they were set to 0.
+    /// allocates them, and the stream sets them to 0 before it.
     pub fn with<R, E: From<DeviceError>>(
         &self,
         launch: impl FnOnce(GlobalMut<u32>) -> Result<R, E>,
     ) -> Result<R, E> {
         if self.device.is_recording() {
-            // A recording has no place for the work that sets them to 0, so that is done before.
+            // A recording has launches alone, so they are set to 0 now.
             let mut counters = self.device.scratch(self.count)?;
             counters.zero_now()?;
             return launch(counters.mutable());

@@ -59,9 +59,9 @@ pub fn row_costs(
         let most_long = work::max_long_rows(a.nonzeros()) as usize;
         let mut long_rows = device.uninitialized::<u32>(most_long)?;
         let long_count = counters.long_rows();
-        // Whether rows are near each other is found for the rows of a whole warp.
+        // To merge rows, a warp compares 32 neighbours.
         let rows_of_warp = match bin_limits.merge_nonzeros {
-            0 => work::rows_of_warp(a.rows, resident_warps(device)),
+            0 => work::rows_of_warp(a.rows, a.nonzeros(), resident_warps(device)),
             _ => WARP_SIZE,
         };
         let arguments = (
@@ -101,7 +101,7 @@ pub fn row_costs(
     })
 }
 
-/// Warps that a device can run at the same time, at most.
+/// Warps that a device can run at the same time, at most: a kernel with many registers has fewer.
 fn resident_warps(device: &Device) -> u32 {
     let warps = resident_threads(device) / u64::from(WARP_SIZE);
     warps.try_into().unwrap_or(u32::MAX)

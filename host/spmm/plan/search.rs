@@ -63,7 +63,7 @@ pub struct Search {
     model: CostModel,
     /// The statistics of the matrix in its order of rows.
     statistics: Statistics,
-    /// The best candidate for them, once it was asked for: finding it takes a few microseconds.
+    /// The best candidate, once somebody has asked for it. Whoever changes a field empties it.
     chosen: OnceLock<Choice>,
     /// The kernel, if the caller has asked for one.
     kernel: Option<SpmmKernel>,
@@ -163,6 +163,7 @@ impl Search {
         let seconds = self.choose().prediction.seconds;
         let gain = self.runs * seconds * GAIN_OF_MEASURING;
         let pays = |candidates| gain > CostModel::measuring_seconds(candidates, seconds);
+        // All candidates are listed only if timing a single one would pay.
         pays(1) && pays(self.best_of_each(MAX_PREDICTED).len())
     }
 
@@ -172,9 +173,7 @@ impl Search {
         kernel: Option<SpmmKernel>,
         options: SpmmOptions,
     ) -> Self {
-        let SpmmOptions {
-            reduction, tuning, ..
-        } = options;
+        let (reduction, tuning) = (options.reduction, options.tuning);
         let is_own_sum = size_of::<E>() == size_of::<E::Sum>();
         let features = options.features.unwrap_or(TYPICAL_FEATURES);
         let feature_row = |epilogue_of_sums| {
@@ -282,8 +281,8 @@ impl Search {
             SpmmKernel::RowBins => may_have_bins(a, self.row.features()),
             _ => true,
         };
-        let candidates = self.candidates(a).into_iter();
-        let best = candidates.filter(may_be_predicted).reduce(faster);
+        let candidates = self.candidates(a).into_iter().filter(may_be_predicted);
+        let best = candidates.reduce(faster);
         best.unwrap_or_else(|| self.choice(a, self.row.vector(8, 1)))
     }
 

@@ -90,8 +90,8 @@ impl Division {
 /// A short row with one warp can take longer than a long row with four, so all short rows have the largest team that
 /// adds no wave. If none adds none, the rows of the last wave have the largest team with which they fit into a wave.
 /// Their blocks take about a half or a fourth of the time, and all of the device. If the number of features is unknown,
-/// nobody knows how full the last wave will be: then the rows of a fourth of a wave have teams of four, or no rows have
-/// teams. The mean row is that of all rows, long ones too.
+/// nobody knows how full the last wave will be: then the last rows, a fourth of a wave, have teams of four if rows are
+/// long enough for that. The mean row is that of all rows, long ones too.
 fn last_teams(shorts: u64, longs: u64, mean_row: f64, wave: Wave) -> Option<(u64, u32)> {
     let (of_wave, tiles) = (wave.blocks.max(1), wave.tiles.unwrap_or(1).max(1));
     let blocks = |team: u64| ((shorts * team).div_ceil(WARPS.into()) + longs) * tiles;

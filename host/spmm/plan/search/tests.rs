@@ -262,6 +262,19 @@ fn the_best_of_each_kernel_and_number_of_lanes_come_in_the_order_of_their_predic
 }
 
 #[test]
+fn the_best_candidate_is_found_anew_for_other_statistics_and_tunings() {
+    use SpmmKernel::{InStep, Vector};
+    let mut search = search(even(400_000, 60, Localities::NONE), features(128));
+    let first = search.choose();
+    for kernel in [Vector, InStep] {
+        let tuned = search.tuned(SpmmTuning::new().kernel(kernel));
+        assert_eq!(tuned.choose().candidate.kernel, kernel);
+    }
+    search.set_statistics(even(4000, 60, Localities::NONE));
+    assert!(search.choose().prediction.seconds < 0.1 * first.prediction.seconds);
+}
+
+#[test]
 fn statistics_are_counted_if_enough_runs_are_expected_or_nobody_says_how_many() {
     let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());
     let a = crate::generate::uniform::<f32>(20_000, 20_000, 300_000, 1).unwrap();

@@ -23,7 +23,7 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use nearness::are_near;
 
-/// Threads in a block of [`row_extents`] and [`row_work`].
+/// Threads in a block of [`row_work`] and of the kernels that take a row per thread.
 const BLOCK: u32 = 256;
 
 /// Threads in a block of [`long_row_work`].
@@ -43,9 +43,13 @@ pub fn launch_rows(rows: u32) -> LaunchConfig {
     LaunchConfig::new(rows.div_ceil(BLOCK), BLOCK)
 }
 
-/// The rows that a warp of [`row_work`] takes, for so many rows on a device that can run so many
-/// warps at the same time: 32, or the power of two from 4 on that leaves no warp without rows.
-pub fn rows_of_warp(rows: u32, resident_warps: u32) -> u32 {
+/// The rows that a warp of [`row_work`] takes: 32 if lanes measure most rows alone. Else the largest
+/// power of two that still gives rows to each of so many resident warps, from 4 (a row for each group
+/// of lanes) to 32.
+pub fn rows_of_warp(rows: u32, nonzeros: u32, resident_warps: u32) -> u32 {
+    if u64::from(nonzeros) <= u64::from(rows) * u64::from(LANE_ROW) {
+        return WARP_SIZE;
+    }
     let each = (rows / resident_warps.max(1)).clamp(GROUPS, WARP_SIZE);
     1 << each.ilog2()
 }
