@@ -63,7 +63,7 @@ pub struct Search {
     model: CostModel,
     /// The statistics of the matrix in its order of rows.
     statistics: Statistics,
-    /// The best candidate, once somebody has asked for it. Whoever changes a field empties it.
+    /// The best candidate, once somebody has asked for it. Code that changes a field has to empty it.
     chosen: OnceLock<Choice>,
     /// The kernel, if the caller has asked for one.
     kernel: Option<SpmmKernel>,
