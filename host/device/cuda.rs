@@ -19,6 +19,7 @@ mod ptx;
 mod queue;
 mod recording;
 mod side_streams;
+mod small_reads;
 mod transfers;
 
 use super::buffer::uses::Users;
@@ -36,6 +37,8 @@ use memory_pool::MemoryPool;
 use module::{EntryPoint, Modules};
 pub(super) use queue::CudaQueue;
 pub(super) use recording::{CudaGraph, CudaRecording};
+use small_reads::SmallReads;
+pub(super) use small_reads::{SMALL_BYTES, SmallRead};
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU64;
@@ -53,6 +56,7 @@ pub(super) struct Cuda {
     pool: Mutex<MemoryPool<Users>>,
     /// The greatest size of the pool, in bytes.
     pool_limit: AtomicU64,
+    small_reads: SmallReads,
     own: Arc<Queue>,
     context: Arc<Context>,
 }
@@ -139,6 +143,10 @@ impl Cuda {
         address: u64,
         bytes: &mut [u8],
     ) -> Result<(), DeviceError> {
+        if bytes.len() <= SMALL_BYTES {
+            // SAFETY: the caller's contract.
+            return unsafe { self.read_small(queue, address, bytes) };
+        }
         let to = bytes.as_mut_ptr().cast();
         // SAFETY: the caller guarantees that the device's bytes lie inside one allocation. `bytes` outlives the copy,
         // because `synchronize` waits for the stream.

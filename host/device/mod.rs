@@ -21,6 +21,7 @@ mod buffer;
 #[cfg(cuda)]
 mod cuda;
 mod device_of_profile;
+mod early_words;
 #[cfg_attr(
     not(feature = "emulator"),
     allow(dead_code, reason = "nothing opens an emulator")

@@ -5,8 +5,8 @@
 //! A are copied from B. The numeric phase computes the other rows. It reads the columns that the symbolic phase has
 //! staged, and writes them to C with the values.
 //!
-//! Sorted rows are copied to C. For a large C of long rows, or with `low_memory`, values are copied first. The staged
-//! values are freed before the columns of C are allocated.
+//! Sorted rows are copied to C. For a large C of long rows, for one of short rows beside a few long ones, or with
+//! `low_memory`, values are copied first. The staged values are freed before the columns of C are allocated.
 
 use super::numeric::{Numeric, drop_zeros};
 use super::options::{SpgemmElement, SpgemmOptions};
@@ -97,14 +97,16 @@ pub fn multiply<T: SpgemmElement>(
     let sizes = phase.count_entries(known)?;
     let entries = sizes.entries;
     let lists = phase.numeric_lists(sizes)?;
-    if lists.is_empty() {
+    let keeps_work = !lists.is_empty();
+    if !keeps_work {
         phase.free_work()?;
     }
     let mut values = device.uninitialized::<T>(entries as usize)?;
     let mut staged_values =
         (sorted_values.as_ref()).map_or(Global::from_address(0), DeviceBuffer::read_only);
     let copies_rows = known == SymbolicValues::SHORT_ROWS && entries > 0;
-    let copies_twice = copies_rows && options.tuning.copies_twice(entries, a.pattern().rows);
+    let rows = a.pattern().rows;
+    let copies_twice = copies_rows && (options.tuning).copies_twice(entries, rows, keeps_work);
     if copies_twice {
         let (fork, no_columns) = (device.fork(), GlobalMut::from_address(0));
         // SAFETY: the kernels before have staged the values, and there is room for all entries.

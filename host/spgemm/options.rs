@@ -17,6 +17,13 @@ const MIN_ENTRIES_TO_COPY_TWICE: u32 = 1 << 24;
 /// go, twice costs little.
 const MIN_MEAN_TO_COPY_TWICE: u32 = 64;
 
+/// Minimum number of entries of C for two copies where the work of all rows must stay. Fewer take little memory.
+const MIN_ENTRIES_BESIDE_WORK: u32 = 1 << 22;
+
+/// Maximum mean number of entries in a row of C for two copies where the work of all rows must stay. Work and extents
+/// take 32 bytes a row, and two copies save four bytes an entry.
+const MAX_MEAN_BESIDE_WORK: u32 = 48;
+
 /// Threads that can be resident on a device, at most.
 pub(super) fn resident_threads(device: &Device) -> u64 {
     u64::from(device.properties().multiprocessors) * MAX_THREADS_OF_MULTIPROCESSOR
@@ -87,11 +94,14 @@ impl SpgemmTuning {
     }
 
     /// Whether columns and values of rows that are sorted are copied to C one after the other, for so many entries and
-    /// rows. That takes less memory, but each row is looked up twice.
-    pub(super) fn copies_twice(&self, entries: u32, rows: u32) -> bool {
-        let is_large =
-            entries >= MIN_ENTRIES_TO_COPY_TWICE && entries / rows.max(1) >= MIN_MEAN_TO_COPY_TWICE;
-        self.low_memory || is_large
+    /// rows. That takes less memory, but each row is looked up twice. `keeps_work` says whether the work of all rows
+    /// and the extents of B must stay, which for short rows is a large part of all memory.
+    pub(super) fn copies_twice(&self, entries: u32, rows: u32, keeps_work: bool) -> bool {
+        let mean = entries / rows.max(1);
+        let is_large = entries >= MIN_ENTRIES_TO_COPY_TWICE && mean >= MIN_MEAN_TO_COPY_TWICE;
+        let needs_room =
+            keeps_work && entries >= MIN_ENTRIES_BESIDE_WORK && mean <= MAX_MEAN_BESIDE_WORK;
+        self.low_memory || is_large || needs_room
     }
 }
 
@@ -160,9 +170,26 @@ mod tests {
     #[test]
     fn long_rows_of_a_large_product_are_copied_twice() {
         let default = SpgemmTuning::new();
-        assert!(default.copies_twice(1 << 24, 1 << 18));
-        assert!(!default.copies_twice((1 << 24) - 1, 1 << 10));
-        assert!(!default.copies_twice(1 << 24, (1 << 18) + 1), "short rows");
-        assert!(default.low_memory(true).copies_twice(1, 1));
+        assert!(default.copies_twice(1 << 24, 1 << 18, false));
+        assert!(!default.copies_twice((1 << 24) - 1, 1 << 10, false));
+        assert!(
+            !default.copies_twice(1 << 24, (1 << 18) + 1, false),
+            "short rows"
+        );
+        assert!(default.low_memory(true).copies_twice(1, 1, false));
+    }
+
+    #[test]
+    fn short_rows_beside_a_few_long_ones_are_copied_twice() {
+        let copies_twice = |entries, rows| {
+            let [without, with] = [false, true]
+                .map(|keeps_work| SpgemmTuning::new().copies_twice(entries, rows, keeps_work));
+            assert!(!without, "the work of all rows is freed");
+            with
+        };
+        assert!(copies_twice(1 << 22, 1 << 20));
+        assert!(copies_twice(48 << 20, 1 << 20));
+        assert!(!copies_twice(49 << 20, 1 << 20), "longer rows");
+        assert!(!copies_twice((1 << 22) - 1, 1 << 20), "few entries");
     }
 }

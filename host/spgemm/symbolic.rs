@@ -118,11 +118,12 @@ impl<'a> Phase<'a> {
         // A row is at most one item, so the list can be made before the host knows the counts.
         let counts = Global::from_address(counters.bins(PhaseName::Symbolic).address());
         let cursors = counters.cursors(PhaseName::Symbolic);
-        let list = RowLists::fill(device, a.rows, &words, counts, cursors, a.rows)?;
+        let fill = || RowLists::fill(device, a.rows, &words, counts, cursors, a.rows);
+        let (phase_counts, list) = counters.counted_beside(PhaseName::Symbolic, fill)?;
         let PhaseCounts {
             bins,
             totals: [products, bound],
-        } = counters.counted(PhaseName::Symbolic)?;
+        } = phase_counts;
         let staged_entries = usize::try_from(bound)
             .ok()
             .filter(|&bound| u32::try_from(bound).is_ok());

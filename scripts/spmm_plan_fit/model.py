@@ -226,7 +226,11 @@ def predict(s, c, parts=False):
 
     # Latency: what the resident warps do one after the other.
     items = np.select([s.vector, s.binned], [steps / STEPS, warps_of_bins], s.rows_) * tiles
-    in_step = s.rows_ * c["cycles_per_row_in_step"] + s.nnz * of_warp * c["cycles_per_nonzero_in_step"]
+    most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
+    # A block ends when the warp of its longest row ends.
+    wait_in_block = np.maximum(s.expected_longest(TEAM, most) / mean_row, 1)
+    of_nonzeros = s.nnz * of_warp * c["cycles_per_nonzero_in_step"] * wait_in_block
+    in_step = s.rows_ * c["cycles_per_row_in_step"] + of_nonzeros
     added_rows = (s.blocks - 1) * s.rows_
     cycles = np.select(
         [s.vector, s.in_step, s.grouped],
@@ -251,7 +255,6 @@ def predict(s, c, parts=False):
     of_task = (RESIDENT_TASK * STEPS + (1 - RESIDENT_TASK) * steps_of_task) * c["cycles_per_step"]
     are_resident = s.vector & (s.blocks == 1) & (items < slots)
     one_after_the_other = np.where(are_resident, of_task, waited) / s.clock * 1e3
-    most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
     of_any = np.where(waves < 1, team, 1)
     path = np.where(s.longest > most, np.maximum(s.longest / TEAM, most / of_any), s.longest / of_any)
     longest = np.where(s.in_step, path * of_nonzero / s.clock * 1e3, 0)

@@ -167,6 +167,14 @@ class Sweeps:
         """The expected number of distinct columns of nonzeros drawn at random."""
         return (self.bin_columns * -np.expm1(-self.per_column * (nonzeros / self.nnz)[:, None])).sum(1)
 
+    def expected_longest(self, drawn, most):
+        """The expected length of the longest of some rows drawn at random, each of which counts as `most` at most."""
+        rows, nonzeros = self.row_bins[:, :, 0], self.row_bins[:, :, 1]
+        length = np.minimum(nonzeros / np.maximum(rows, 1), most[:, None])
+        empty = 1 - rows.sum(1) / self.rows_
+        up_to = np.concatenate([empty[:, None], empty[:, None] + np.cumsum(rows, 1) / self.rows_[:, None]], 1)
+        return (np.diff(up_to**drawn, axis=1) * length).sum(1)
+
     def _locality(self, statistics):
         """Distinct columns of windows over those of as many nonzeros at random, for each size of WINDOWS."""
         mean_row = self.nnz / self.rows_

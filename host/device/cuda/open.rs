@@ -1,7 +1,7 @@
 //! Opening a GPU: its context, its properties, and what they must be.
 
 use super::driver::{Context, Stream};
-use super::{Cuda, CudaQueue, Modules, archives, driver, ptx};
+use super::{Cuda, CudaQueue, Modules, SmallReads, archives, driver, ptx};
 use crate::device::error::{CudaUnavailable, DriverError};
 use crate::device::profile::DeviceProfile;
 use crate::device::properties::identity;
@@ -98,6 +98,7 @@ impl Wanted {
             properties,
             last_kernel: Mutex::new(None),
             pool: Mutex::default(),
+            small_reads: SmallReads::default(),
             own: Queue::of_cuda(CudaQueue::new(stream)),
             context,
         }

@@ -50,6 +50,14 @@ impl SideStreams {
         Ok(of_launch)
     }
 
+    /// A stream whose later work comes after what `stream` has so far. A fork uses it last.
+    pub fn beside(&self, stream: &Stream) -> Result<&Stream, DriverError> {
+        let beside = &self.streams[STREAMS - 1].0;
+        self.fork.record(stream)?;
+        self.fork.make_wait(beside)?;
+        Ok(beside)
+    }
+
     /// Makes `stream` wait for a fork of so many launches.
     pub fn join(&self, stream: &Stream, launches: usize) -> Result<(), DriverError> {
         let others = launches.saturating_sub(1);

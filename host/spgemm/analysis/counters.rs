@@ -38,6 +38,17 @@ pub struct PhaseCounts {
     pub totals: [u64; 2],
 }
 
+impl PhaseCounts {
+    fn of_words(words: &[u32]) -> Self {
+        let (bins, totals) = words.split_at(BINS as usize);
+        let total = |at: usize| u64::from(totals[at]) | u64::from(totals[at + 1]) << 32;
+        Self {
+            bins: bins.to_vec(),
+            totals: [total(0), total(2)],
+        }
+    }
+}
+
 /// Words of the items of each bin, and the totals behind them.
 const PHASE: usize = BINS as usize + 4;
 
@@ -92,12 +103,20 @@ impl Counters {
     pub fn counted(&self, phase: PhaseName) -> Result<PhaseCounts, OperandError> {
         let mut words = [0; PHASE];
         self.0.copy_part_to_slice(phase.start(), &mut words)?;
-        let (bins, totals) = words.split_at(BINS as usize);
-        let total = |at: usize| u64::from(totals[at]) | u64::from(totals[at + 1]) << 32;
-        Ok(PhaseCounts {
-            bins: bins.to_vec(),
-            totals: [total(0), total(2)],
-        })
+        Ok(PhaseCounts::of_words(&words))
+    }
+
+    /// As [`counted`](Self::counted), while the device goes on with what `launch` launches. That leaves the counts of
+    /// the phase as they are.
+    pub fn counted_beside<R>(
+        &self,
+        phase: PhaseName,
+        launch: impl FnOnce() -> Result<R, OperandError>,
+    ) -> Result<(PhaseCounts, R), OperandError> {
+        let start = phase.start();
+        let words = self.0.slice(start..start + PHASE)?.start_words()?;
+        let launched = launch()?;
+        Ok((PhaseCounts::of_words(&words.wait()?), launched))
     }
 
     fn at(&mut self, word: usize) -> GlobalMut<u32> {

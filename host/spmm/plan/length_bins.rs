@@ -159,6 +159,19 @@ impl LengthBins {
         used as f64
     }
 
+    /// The expected length of the longest of `drawn` rows that are drawn at random from `rows` rows, of which the bins
+    /// have those with nonzeros. A row counts as the mean of its bin, and as `most` at most.
+    pub fn expected_longest(&self, rows: f64, drawn: i32, most: f64) -> f64 {
+        // The share of the rows that are at most as long as those of a bin: first, the empty ones.
+        let mut share = (1.0 - self.used() / rows).max(0.0);
+        let of_bins = self.iter().map(|(_, of_bin, nonzeros)| {
+            let shorter = share;
+            share = (share + of_bin / rows).min(1.0);
+            (share.powi(drawn) - shorter.powi(drawn)) * (nonzeros / of_bin).min(most)
+        });
+        of_bins.sum()
+    }
+
     /// The share of the nonzeros that lie in the `columns` columns with the most nonzeros, from 0 to 1. Columns of
     /// one bin count alike.
     pub fn covered(&self, columns: f64) -> f64 {
@@ -274,6 +287,29 @@ mod tests {
         let half = 1000.0 * (1.0 - (-1.0_f64).exp());
         assert!((profile.expected_distinct(1000.0) - half).abs() < 1e-6);
         assert!((profile.expected_distinct(1e6) - 1000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_longest_of_some_rows_is_likely_to_be_a_long_one() {
+        let bins = LengthBins::of(&[(50, 50), (25, 250)]);
+        let close = |found: f64, wanted: f64| {
+            assert!((found - wanted).abs() < 1e-9, "{found} instead of {wanted}");
+        };
+        // Of 100 rows, 25 are empty, and each of four has 10 nonzeros with a probability of 1/4.
+        let none_is_long = 0.75_f64.powi(4);
+        let all_are_empty = 0.25_f64.powi(4);
+        let of_short = none_is_long - all_are_empty;
+        close(bins.expected_longest(100.0, 1, 99.0), 3.0);
+        close(
+            bins.expected_longest(100.0, 4, 99.0),
+            10.0 * (1.0 - none_is_long) + of_short,
+        );
+        close(
+            bins.expected_longest(100.0, 4, 2.0),
+            2.0 * (1.0 - none_is_long) + of_short,
+        );
+        close(LengthBins::even(7, 70).expected_longest(7.0, 4, 99.0), 10.0);
+        close(LengthBins::even(7, 0).expected_longest(7.0, 4, 99.0), 0.0);
     }
 
     #[test]

@@ -163,6 +163,7 @@ impl Product<'_> {
             }
             SpmmKernel::InStep => {
                 let of_nonzeros = nonzeros * self.cycles_of_nonzero_in_step();
+                let of_nonzeros = of_nonzeros * self.wait_in_block();
                 (rows, rows * c.cycles_per_row_in_step + of_nonzeros)
             }
             SpmmKernel::RowGroups => {
@@ -205,11 +206,23 @@ impl Product<'_> {
         }
     }
 
+    /// The longest row of `in_step` that a warp takes alone, where there are several waves.
+    fn longest_without_team(&self) -> f64 {
+        let share = self.nonzeros / (self.gpu.multiprocessors * IN_STEP_WARPS);
+        (1.5 * share).clamp(256.0, 2048.0)
+    }
+
+    /// The time of a block of `in_step` over that of its mean row: a block ends when the warp of its longest row ends.
+    fn wait_in_block(&self) -> f64 {
+        let most = self.longest_without_team();
+        let longest = (self.a.lengths).expected_longest(self.rows, WARPS as i32, most);
+        (longest / self.mean_row).max(1.0)
+    }
+
     /// The cycles of the longest row of `in_step`. A team of four warps takes a long one. If all rows have teams,
     /// the longest of the others has as many warps as they.
     fn longest_in_step(&self) -> f64 {
-        let share = self.nonzeros / (self.gpu.multiprocessors * IN_STEP_WARPS);
-        let most = (1.5 * share).clamp(256.0, 2048.0);
+        let most = self.longest_without_team();
         let longest = f64::from(self.a.longest_row);
         let of_any = match self.rows * self.tile.count < self.slots() {
             true => self.team_of_last_wave(),

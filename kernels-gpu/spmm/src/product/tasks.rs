@@ -25,7 +25,7 @@ use crate::product::scaling::Scaling;
 use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
-use cuda_std::warp::WARP_SIZE;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_matrix::DenseMut;
 use warprow_kernels_matrix::{Operand, SumOf};
 
@@ -156,37 +156,77 @@ pub unsafe fn find_split_rows(
     few: GlobalMut<u32>,
     many: GlobalMut<u32>,
 ) {
+    // SAFETY: all lanes are here, since the launch has whole warps. A row is in one list, which has room for one row of
+    // each group.
+    unsafe {
+        let split = split_row(rows, row_ptr, &items, group);
+        let is_many = split.is_some_and(|[_, first, last, _]| last - first + 2 > MANY_PARTS);
+        let of_few = next_place(counts, 0, split.is_some() && !is_many);
+        let of_many = next_place(counts, 1, is_many);
+        if let Some(split) = split {
+            let (list, place) = if is_many {
+                (many, of_many)
+            } else {
+                (few, of_few)
+            };
+            list.store4(4 * place as usize, split);
+        }
+    }
+}
+
+/// The row that the thread's group of items splits first: an element of [`SplitRowLists`].
+///
+/// # Safety
+///
+/// That of [`find_split_rows`].
+#[inline(always)]
+unsafe fn split_row(
+    rows: u32,
+    row_ptr: Global<u32>,
+    items: &Items<u32>,
+    group: u32,
+) -> Option<[u32; 4]> {
     let g = thread::index_1d();
     let t = g * u64::from(group);
     if t == 0 || t >= u64::from(items.count) {
-        return;
+        return None;
     }
     let (g, t) = (g as u32, t as u32);
-    // SAFETY: `t` is below `items.count`, so its first task has a start; `r` is below `rows`. Each group has room for
-    // one row.
+    // SAFETY: `t` is below `items.count`, so its first task has a start; `r` is below `rows`.
     unsafe {
         let first = items.large.first_task(t) as usize;
         let before = items.large.first_task(t - group) as usize;
         let r = items.row.load(first);
         if r == rows {
-            return;
+            return None;
         }
         let row_start = row_ptr.load(r as usize);
         let splits_here = items.start.load(first) > row_start;
         let splits_before = items.row.load(before) == r && items.start.load(before) > row_start;
         if !splits_here || splits_before {
-            return;
+            return None;
         }
         let row_end = row_ptr.load(r as usize + 1) - row_ptr.load(0);
-        let last = last_item(row_end, r, &items) / group.max(1);
-        let (list, counter) = if last - g + 2 > MANY_PARTS {
-            (many, 1)
-        } else {
-            (few, 0)
-        };
-        let place = counts.atomic_add(Scope::Device, counter, 1);
-        list.store4(4 * place as usize, [r, g, last, 0]);
+        Some([r, g, last_item(row_end, r, items) / group.max(1), 0])
     }
+}
+
+/// The next place of a list of `counts[list]` elements, for each lane that wants one: a single atomic addition for a
+/// warp. All lanes must be here.
+///
+/// # Safety
+///
+/// `counts` has a number for the list.
+#[inline(always)]
+unsafe fn next_place(counts: GlobalMut<u32>, list: usize, wants: bool) -> u32 {
+    let wanting = warp::ballot(FULL_MASK, wants);
+    let mut first = 0;
+    if wanting != 0 && warp::lane_id() == 0 {
+        // SAFETY: the caller's contract.
+        first = unsafe { counts.atomic_add(Scope::Device, list, wanting.count_ones()) };
+    }
+    let before = wanting & ((1 << warp::lane_id()) - 1);
+    warp::shfl_idx(FULL_MASK, first, 0, WARP_SIZE) + before.count_ones()
 }
 
 /// The item in which a split row `r` ends, whose last nonzero is the one before `end`.
