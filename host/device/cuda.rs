@@ -143,9 +143,9 @@ impl Cuda {
         address: u64,
         bytes: &mut [u8],
     ) -> Result<(), DeviceError> {
-        if bytes.len() <= SMALL_BYTES {
-            // SAFETY: the caller's contract.
-            return unsafe { self.read_small(queue, address, bytes) };
+        // SAFETY: the caller's contract.
+        if bytes.len() <= SMALL_BYTES && unsafe { self.read_small(queue, address, bytes)? } {
+            return Ok(());
         }
         let to = bytes.as_mut_ptr().cast();
         // SAFETY: the caller guarantees that the device's bytes lie inside one allocation. `bytes` outlives the copy,

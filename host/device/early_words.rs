@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use std::slice;
 
 /// Numbers that are copied to the host. What is launched after [`DeviceSlice::start_words`] does not wait for the copy,
-/// and leaves the numbers as they are.
+/// and must not change the numbers before [`wait`](Self::wait).
 ///
 /// If it is dropped, the host waits for the copy.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(crate) struct EarlyWords<'a> {
 }
 
 impl<'a> DeviceSlice<'a, u32> {
-    /// Starts to copy the numbers to the host, after all earlier work of this thread's stream. More than 4 KiB, and
-    /// those of an emulator, are copied at once.
+    /// Starts to copy the numbers to the host, after all earlier work of this thread's stream. For more than 4 KiB, on
+    /// an emulator, and on a host that cannot pin more memory, it waits for the copy.
     pub(crate) fn start_words(self) -> Result<EarlyWords<'a>, DeviceError> {
         #[cfg(cuda)]
         if let Backend::Cuda(cuda) = &*self.device.backend
@@ -38,11 +38,13 @@ impl<'a> DeviceSlice<'a, u32> {
             let queue = self.device.streams.current();
             // SAFETY: the slice's own memory, borrowed until the copy is finished.
             let read = unsafe { cuda.start_small_read(queue.cuda(), self.address, self.bytes())? };
-            return Ok(EarlyWords {
-                words: vec![0; self.len],
-                running: Some((read, cuda)),
-                device_words: PhantomData,
-            });
+            if let Some(read) = read {
+                return Ok(EarlyWords {
+                    words: vec![0; self.len],
+                    running: Some((read, cuda)),
+                    device_words: PhantomData,
+                });
+            }
         }
         Ok(EarlyWords {
             words: self.download()?,
@@ -72,7 +74,7 @@ impl EarlyWords<'_> {
 impl Drop for EarlyWords<'_> {
     fn drop(&mut self) {
         if let Some((read, cuda)) = self.running.take() {
-            // If that fails, the context is lost, and no copy runs any more.
+            // What fails here is reported by a later call.
             let _ = cuda.finish_small_read(read, &mut []);
         }
     }

@@ -17,12 +17,9 @@ const MIN_ENTRIES_TO_COPY_TWICE: u32 = 1 << 24;
 /// go, twice costs little.
 const MIN_MEAN_TO_COPY_TWICE: u32 = 64;
 
-/// Minimum number of entries of C for two copies where the work of all rows must stay. Fewer take little memory.
+/// The same for short rows where the work of all rows must stay, 16 bytes for each, and as much for each row of B. With
+/// one copy, products of such rows needed up to 0.55 of the memory of cuSPARSE (docs/notes/spgemm.md).
 const MIN_ENTRIES_BESIDE_WORK: u32 = 1 << 22;
-
-/// Maximum mean number of entries in a row of C for two copies where the work of all rows must stay. Work and extents
-/// take 32 bytes a row, and two copies save four bytes an entry.
-const MAX_MEAN_BESIDE_WORK: u32 = 48;
 
 /// Threads that can be resident on a device, at most.
 pub(super) fn resident_threads(device: &Device) -> u64 {
@@ -75,7 +72,8 @@ pub struct SpgemmTuning {
     /// [`multiply`](super::multiply()) makes no map. If most products are in rows of at most 512 products, it then
     /// copies the values of these rows to C, frees the staged values, and copies the columns. That saves up to a
     /// quarter of the memory in f32, and took up to 1.1 times as long on an H200. Without this option it does so only
-    /// for a C of at least 2^24 entries, and at least 64 for each row in the mean.
+    /// for a C of at least 2^24 entries and at least 64 for each row in the mean, and for one of at least 2^22 entries
+    /// and fewer than 64 for each row where some rows are not sorted.
     pub low_memory: bool,
     /// Which kernel takes which rows: for benches and tests.
     #[doc(hidden)]
@@ -100,7 +98,7 @@ impl SpgemmTuning {
         let mean = entries / rows.max(1);
         let is_large = entries >= MIN_ENTRIES_TO_COPY_TWICE && mean >= MIN_MEAN_TO_COPY_TWICE;
         let needs_room =
-            keeps_work && entries >= MIN_ENTRIES_BESIDE_WORK && mean <= MAX_MEAN_BESIDE_WORK;
+            keeps_work && entries >= MIN_ENTRIES_BESIDE_WORK && mean < MIN_MEAN_TO_COPY_TWICE;
         self.low_memory || is_large || needs_room
     }
 }
@@ -188,8 +186,8 @@ mod tests {
             with
         };
         assert!(copies_twice(1 << 22, 1 << 20));
-        assert!(copies_twice(48 << 20, 1 << 20));
-        assert!(!copies_twice(49 << 20, 1 << 20), "longer rows");
+        assert!(copies_twice((1 << 24) - 1, 1 << 18));
+        assert!(!copies_twice((1 << 24) - 1, 1 << 17), "longer rows");
         assert!(!copies_twice((1 << 22) - 1, 1 << 20), "few entries");
     }
 }

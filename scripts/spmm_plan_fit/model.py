@@ -229,9 +229,9 @@ def predict(s, c, parts=False):
     # Latency: what the resident warps do one after the other.
     items = np.select([s.vector, s.binned], [steps / STEPS, warps_of_bins], s.rows_) * tiles
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
-    # A block ends when the warp of its longest row ends.
-    wait_in_block = np.maximum(s.expected_longest(TEAM, most) / mean_row, 1)
-    of_nonzeros = s.nnz * of_warp * c["cycles_per_nonzero_in_step"] * wait_in_block
+    # As if blocks waited for the longest of four rows at random.
+    uneven = np.maximum(s.expected_longest(TEAM, most) / mean_row, 1)
+    of_nonzeros = s.nnz * of_warp * c["cycles_per_nonzero_in_step"] * uneven
     in_step = s.rows_ * c["cycles_per_row_in_step"] + of_nonzeros
     added_rows = (s.blocks - 1) * s.rows_
     cycles = np.select(

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use warprow::device::{Device, DeviceBuffer, DeviceError, Stream};
 use warprow::launch;
+use warprow::spgemm::{SpgemmOptions, multiply};
+use warprow::{DeviceCsr, generate};
 
 /// Names the file to which the fake driver writes its calls.
 const LOG: &str = "FAKE_LOG";
@@ -284,5 +286,88 @@ fn a_copy_that_runs_keeps_its_pinned_memory_until_it_is_waited_for() {
             matches!(error, Err(DeviceError::NotRecordable { .. })),
             "{error:?}"
         );
+    });
+}
+
+/// What a download of so many numbers does: whether it pins memory, waits for an event, and waits for a stream.
+fn of_download(buffer: &DeviceBuffer<u32>, len: usize) -> [bool; 3] {
+    calls();
+    let numbers = buffer.slice(..len).unwrap().download().unwrap();
+    assert_eq!(numbers, vec![0; len]);
+    let calls = calls();
+    ["pin ", "wait for event", "wait for stream"]
+        .map(|start| calls.iter().any(|call| call.starts_with(start)))
+}
+
+#[test]
+fn small_downloads_take_pinned_memory_that_the_device_keeps() {
+    let name = "calls::small_downloads_take_pinned_memory_that_the_device_keeps";
+    with_log(name, &[], || {
+        let device = Device::cuda(0).unwrap();
+        let pinned = calls()
+            .iter()
+            .filter(|call| **call == "pin 4096 bytes")
+            .count();
+        assert_eq!(pinned, 1);
+        let buffer = device.zeros::<u32>(2000).unwrap();
+        for len in [1, 1024, 7] {
+            assert_eq!(
+                of_download(&buffer, len),
+                [false, true, false],
+                "{len} numbers"
+            );
+        }
+        assert_eq!(of_download(&buffer, 1025), [false, false, true]);
+    });
+}
+
+#[test]
+fn without_pinned_memory_small_downloads_take_ordinary_memory() {
+    const OUT_OF_MEMORY: &str = "2";
+    let name = "calls::without_pinned_memory_small_downloads_take_ordinary_memory";
+    with_log(name, &[("FAKE_PIN_ANSWER", OUT_OF_MEMORY)], || {
+        let device = Device::cuda(0).unwrap();
+        let buffer = device.zeros::<u32>(9).unwrap();
+        assert_eq!(of_download(&buffer, 9), [true, false, true]);
+    });
+}
+
+/// The fake driver launches nothing, so all counters are 0, and the product has no entries.
+#[test]
+fn the_counts_of_a_product_are_copied_beside_the_next_launch() {
+    let name = "calls::the_counts_of_a_product_are_copied_beside_the_next_launch";
+    with_log(name, &[], || {
+        let device = Device::cuda(0).unwrap();
+        let a = generate::uniform::<f32>(40, 40, 200, 1).unwrap();
+        let a = DeviceCsr::upload(&device, a.view()).unwrap();
+        calls();
+        let product = multiply(&a, &a, SpgemmOptions::default()).unwrap();
+        assert_eq!((product.c.pattern().nnz(), product.products), (0, 0));
+        let calls = calls();
+        let own = format!("{:p}", raw(&device));
+        // A stream beside the device's own waits for that and records the event that the host waits for.
+        let beside = calls.iter().find_map(|call| {
+            let (stream, _) = call.split_once(" waits for ")?;
+            (stream != own).then_some(stream)
+        });
+        let beside = beside.expect("a stream waits for the device's own");
+        let at = |start: String| {
+            let found = calls.iter().position(|call| call.starts_with(&start));
+            found.unwrap_or_else(|| panic!("no call \"{start}\": {calls:#?}"))
+        };
+        let waits = at(format!("{beside} waits for "));
+        let end = (calls.iter().enumerate().skip(waits))
+            .find_map(|(at, call)| {
+                let event = call
+                    .strip_prefix("record ")?
+                    .strip_suffix(&format!(" in {beside}"))?;
+                Some((at, event))
+            })
+            .expect("an event is recorded after the copy");
+        let waited = at(format!("wait for event {}", end.1));
+        let launched = calls[end.0..waited]
+            .iter()
+            .any(|call| call.contains("launch of"));
+        assert!(launched, "the next launch does not wait: {calls:#?}");
     });
 }

@@ -179,6 +179,11 @@ unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> u32 {
 /// `start` is valid for a write.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuMemAllocHost_v2(start: *mut *mut c_void, bytes: usize) -> u32 {
+    log(&format!("pin {bytes} bytes"));
+    let answer = setting("FAKE_PIN_ANSWER", 0) as u32;
+    if answer != SUCCESS {
+        return answer;
+    }
     let memory: Box<[u64]> = vec![0; bytes.div_ceil(8)].into();
     // SAFETY: the caller's contract.
     unsafe { start.write(Box::into_raw(memory).cast()) };

@@ -15,4 +15,5 @@ mod ptx;
 mod recordings;
 mod selection;
 mod slices;
+mod small_downloads;
 mod streams;

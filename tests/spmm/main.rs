@@ -15,6 +15,7 @@ mod recordings;
 mod row_bins;
 mod row_groups;
 mod small;
+mod split_rows;
 mod teams;
 mod types;
 

@@ -98,7 +98,7 @@ impl Wanted {
             properties,
             last_kernel: Mutex::new(None),
             pool: Mutex::default(),
-            small_reads: SmallReads::default(),
+            small_reads: SmallReads::new(&context),
             own: Queue::of_cuda(CudaQueue::new(stream)),
             context,
         }

@@ -1,4 +1,4 @@
-//! Streams beside a stream, for kernels that may run at the same time.
+//! Streams beside a stream, for kernels and copies that may run at the same time.
 
 use super::driver::{Context, Event, Stream};
 use crate::device::error::DriverError;
@@ -50,7 +50,7 @@ impl SideStreams {
         Ok(of_launch)
     }
 
-    /// A stream whose later work comes after what `stream` has so far. A fork uses it last.
+    /// A stream whose later work comes after what `stream` has so far: the last one that a fork takes.
     pub fn beside(&self, stream: &Stream) -> Result<&Stream, DriverError> {
         let beside = &self.streams[STREAMS - 1].0;
         self.fork.record(stream)?;

@@ -106,8 +106,8 @@ impl Counters {
         Ok(PhaseCounts::of_words(&words))
     }
 
-    /// As [`counted`](Self::counted), while the device goes on with what `launch` launches. That leaves the counts of
-    /// the phase as they are.
+    /// As [`counted`](Self::counted), while the device goes on with what `launch` launches, which must not change the
+    /// counts of the phase.
     pub fn counted_beside<R>(
         &self,
         phase: PhaseName,

@@ -45,8 +45,8 @@ const NONZERO_BYTES: f64 = 2.0 * WORD;
 /// over these to this power. The constants were fitted to sweeps that have the usual lanes alone.
 const OTHER_LANES_IN_STEP: f64 = 0.15;
 
-/// With more lanes than the usual ones, [`OTHER_LANES_IN_STEP`] applies only from this mean row on, since each lane of a
-/// warp holds a nonzero then, and only if rows are not known to differ in length.
+/// With more lanes than the usual ones, [`OTHER_LANES_IN_STEP`] applies only from this mean row on, where each lane of a
+/// warp holds a nonzero, and only if rows are not known to differ in length.
 const LANES_IN_STEP_ROW: f64 = WARP_SIZE as f64;
 
 /// Steps of a task, unless all tasks [run at the same time](RESIDENT_TASK). The model does not choose their size.
@@ -118,6 +118,7 @@ fn lanes_factor(product: &Product<'_>) -> f64 {
     }
     let share = candidate.row.usual_share_in_step(candidate.lanes);
     let factor = share.powf(OTHER_LANES_IN_STEP);
+    // A plan that counts nothing keeps its choices.
     let are_even = product.a.variation.is_none() || product.a.has_even_rows();
     match are_even && product.mean_row >= LANES_IN_STEP_ROW {
         true => factor,

@@ -145,7 +145,7 @@ pub unsafe fn starts(
 /// # Safety
 ///
 /// `row_ptr` has `rows + 1` numbers, `row` and `start` are [`starts`]'s, `few` and `many` have room for four numbers
-/// for each group, `counts` holds two zeros.
+/// for each group, `counts` holds two zeros. Blocks have whole warps, along x.
 #[kernel(name = "spmm_find_cuts")]
 pub unsafe fn find_split_rows(
     rows: u32,
