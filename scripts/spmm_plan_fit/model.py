@@ -49,7 +49,7 @@ IN_STEP_WARPS = 24.0
 
 # With other lanes than the usual ones, the time of `in_step` by the other formulas is multiplied by the usual lanes
 # over these to this power. With more lanes that holds only from this mean row on, where each lane of a warp holds a
-# nonzero, and up to this variation of the lengths.
+# nonzero. For many rows it holds up to this variation of the lengths.
 OTHER_LANES_IN_STEP = 0.15
 LANES_IN_STEP_ROW = 32
 EVEN_ROWS = 0.25
@@ -276,7 +276,7 @@ def predict(s, c, parts=False):
     uncut = np.where(are_resident, np.maximum(steps_of_task, LEAST_SPLIT_ROW), STEPS)
     launches = s.blocks * (1 + (s.vector & (s.longest > uncut)))
     of_lanes = s.usual_share_in_step**OTHER_LANES_IN_STEP
-    more_pay = (mean_row >= LANES_IN_STEP_ROW) & (s.variation <= EVEN_ROWS)
+    more_pay = (mean_row >= LANES_IN_STEP_ROW) & ((s.variation <= EVEN_ROWS) | (waves < MANY_WAVES))
     of_lanes = np.where(more_pay, of_lanes, np.maximum(of_lanes, 1))
     together = of_lanes * sum(time**power for time in named.values()) ** (1 / power)
     total = LAUNCH_MS * launches + together + np.where(starts_late, last, 0)

@@ -1,7 +1,7 @@
 //! How much device memory a product takes.
 
 use crate::{sorted, whole};
-use support::devices;
+use support::{devices, unshared_devices};
 use warprow::device::{Device, EmulatorOptions};
 use warprow::spgemm::{SpgemmOptions, multiply, spgemm};
 use warprow::{CsrMatrix, DeviceCsr, reference};
@@ -81,4 +81,28 @@ fn with_low_memory_the_columns_of_c_take_the_memory_of_staged_values() {
         least >= least_of_low + column_bytes / 10 * 9,
         "{least} and {least_of_low} bytes, columns have {column_bytes}"
     );
+}
+
+#[test]
+fn long_rows_beside_sorted_ones_are_exact_if_values_are_copied_first() {
+    // Rows of six products, which are sorted. Two rows have 600 and 3000, and the numeric phase computes them.
+    const ROWS: u32 = 3000;
+    let mut rows: Vec<Vec<u32>> = (0..ROWS)
+        .map(|i| sorted((0..3).map(|j| (i * 7 + j * 911) % ROWS).collect()))
+        .collect();
+    let b = whole(&rows, ROWS);
+    rows.extend([200, 1000].map(|nonzeros| (0..nonzeros).map(|k| 3 * k).collect()));
+    let a = whole(&rows, ROWS);
+    let wanted = reference::spgemm(a.view(), b.view());
+    for device in unshared_devices() {
+        for low_memory in [false, true] {
+            let options = SpgemmOptions::new().map_tuning(|tuning| tuning.low_memory(low_memory));
+            let log = device.log_launches();
+            let c = spgemm(&device, a.view(), b.view(), options).unwrap().c;
+            let found = c.map(|&value| f64::from(value));
+            assert_eq!(found, wanted, "on {device}, low memory: {low_memory}");
+            let copies = log.launches()["spgemm_copy_rows_f32"];
+            assert_eq!(copies, if low_memory { 2 } else { 1 });
+        }
+    }
 }

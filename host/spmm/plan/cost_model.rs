@@ -46,7 +46,7 @@ const NONZERO_BYTES: f64 = 2.0 * WORD;
 const OTHER_LANES_IN_STEP: f64 = 0.15;
 
 /// With more lanes than the usual ones, [`OTHER_LANES_IN_STEP`] applies only from this mean row on, where each lane of a
-/// warp holds a nonzero, and only if rows are not known to differ in length.
+/// warp holds a nonzero. Many rows must not be known to differ in length either.
 const LANES_IN_STEP_ROW: f64 = WARP_SIZE as f64;
 
 /// Steps of a task, unless all tasks [run at the same time](RESIDENT_TASK). The model does not choose their size.
@@ -110,7 +110,7 @@ impl CostModel {
 }
 
 /// The factor of the time of `in_step` for other lanes than the usual ones; 1 for other kernels, and at least 1 for
-/// short or uneven rows.
+/// short rows and for many uneven ones.
 fn lanes_factor(product: &Product<'_>) -> f64 {
     let candidate = product.candidate;
     if !product.has_kernel(SpmmKernel::InStep) {
@@ -120,7 +120,8 @@ fn lanes_factor(product: &Product<'_>) -> f64 {
     let factor = share.powf(OTHER_LANES_IN_STEP);
     // A plan that counts nothing keeps its choices.
     let are_even = product.a.variation.is_none() || product.a.has_even_rows();
-    match are_even && product.mean_row >= LANES_IN_STEP_ROW {
+    let pay = are_even || product.has_few_waves_in_step();
+    match pay && product.mean_row >= LANES_IN_STEP_ROW {
         true => factor,
         false => factor.max(1.0),
     }

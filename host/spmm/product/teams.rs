@@ -31,7 +31,7 @@ fn max_short_row(a: &DevicePattern) -> u32 {
 }
 
 /// Waves of blocks from which on it does not matter how full the last one is.
-const MANY_WAVES: u64 = 8;
+pub const MANY_WAVES: u64 = 8;
 
 /// Mean nonzeros of a warp of a team from which on the team is faster than fewer warps: as many as it has lanes.
 const MIN_SHARE: f64 = 32.0;

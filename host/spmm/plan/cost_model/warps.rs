@@ -99,10 +99,19 @@ impl Product<'_> {
         cycles / self.gpu.clock
     }
 
+    /// The waves of all rows of `in_step`.
+    fn waves_in_step(&self) -> f64 {
+        self.rows * self.tile.count / self.slots()
+    }
+
+    /// Whether `in_step` has so few waves that teams take the rows of the last one.
+    pub fn has_few_waves_in_step(&self) -> bool {
+        self.waves_in_step() < teams::MANY_WAVES as f64
+    }
+
     /// The warps of each row of the last wave of `in_step`.
     fn team_of_last_wave(&self) -> f64 {
-        let waves = self.rows * self.tile.count / self.slots();
-        teams::team_of_last_wave(waves, self.mean_row).into()
+        teams::team_of_last_wave(self.waves_in_step(), self.mean_row).into()
     }
 
     /// The cycles of a row of `in_step` whose nonzeros are divided among so many warps.

@@ -38,7 +38,7 @@ fn more_lanes_of_in_step_are_faster_only_where_even_rows_fill_a_warp() {
     let model = model(&DeviceProfile::h200());
     let rows = |mean_row, variation| Statistics {
         variation,
-        ..even(1_000, mean_row)
+        ..even(100_000, mean_row)
     };
     let factor_of = |a, candidate| lanes_factor(&Product::new(&model, &a, &candidate));
     let factor = |mean_row, candidate| factor_of(rows(mean_row, Some(0.25)), candidate);
@@ -53,7 +53,12 @@ fn more_lanes_of_in_step_are_faster_only_where_even_rows_fill_a_warp() {
     let unknown = factor_of(rows(32, None), of_lanes(32));
     assert_eq!(unknown, factor(32, of_lanes(32)));
     let uneven = |lanes| factor_of(rows(32, Some(0.26)), of_lanes(lanes));
-    assert_eq!(uneven(32), 1.0, "rows of different lengths");
+    assert_eq!(uneven(32), 1.0, "many rows of different lengths");
+    let few = Statistics {
+        variation: Some(0.26),
+        ..even(10_000, 32)
+    };
+    assert_eq!(factor_of(few, of_lanes(32)), factor(32, of_lanes(32)));
     assert!(uneven(8) > 1.0, "in more tiles");
 }
 
