@@ -74,7 +74,7 @@ impl EarlyWords<'_> {
 impl Drop for EarlyWords<'_> {
     fn drop(&mut self) {
         if let Some((read, cuda)) = self.running.take() {
-            // What fails here is reported by a later call.
+            // The memory can be used again. What fails here is reported by a later call.
             let _ = cuda.finish_small_read(read, &mut []);
         }
     }

@@ -5,7 +5,7 @@
 //! A are copied from B. The numeric phase computes the other rows. It reads the columns that the symbolic phase has
 //! staged, and writes them to C with the values.
 //!
-//! Sorted rows are copied to C. For a large C of long rows, for one of short rows beside a few long ones, or with
+//! Sorted rows are copied to C. For a large C of long rows, for one of short rows beside some longer ones, or with
 //! `low_memory`, values are copied first. The staged values are freed before the columns of C are allocated.
 
 use super::numeric::{Numeric, drop_zeros};

@@ -17,7 +17,7 @@ const MIN_ENTRIES_TO_COPY_TWICE: u32 = 1 << 24;
 /// go, twice costs little.
 const MIN_MEAN_TO_COPY_TWICE: u32 = 64;
 
-/// The same for short rows where the work of all rows must stay, 16 bytes for each, and as much for each row of B. With
+/// [`MIN_ENTRIES_TO_COPY_TWICE`] for shorter rows where the work of all rows must stay, 16 bytes for each, and as much for each row of B. With
 /// one copy, products of such rows needed up to 0.55 of the memory of cuSPARSE (docs/notes/spgemm.md).
 const MIN_ENTRIES_BESIDE_WORK: u32 = 1 << 22;
 
@@ -73,7 +73,7 @@ pub struct SpgemmTuning {
     /// copies the values of these rows to C, frees the staged values, and copies the columns. That saves up to a
     /// quarter of the memory in f32, and took up to 1.1 times as long on an H200. Without this option it does so only
     /// for a C of at least 2^24 entries and at least 64 for each row in the mean, and for one of at least 2^22 entries
-    /// and fewer than 64 for each row where some rows are not sorted.
+    /// and fewer than 64 for each row where the numeric phase computes some rows.
     pub low_memory: bool,
     /// Which kernel takes which rows: for benches and tests.
     #[doc(hidden)]

@@ -329,45 +329,59 @@ fn without_pinned_memory_small_downloads_take_ordinary_memory() {
         let device = Device::cuda(0).unwrap();
         let buffer = device.zeros::<u32>(9).unwrap();
         assert_eq!(of_download(&buffer, 9), [true, false, true]);
+        multiply_nothing(&device);
+        let waits = |call: &String| call.starts_with("wait for stream");
+        assert!(calls().iter().any(waits));
     });
 }
 
-/// The fake driver launches nothing, so all counters are 0, and the product has no entries.
+/// A product of the fake driver, which launches nothing: all counters are 0, and C has no entries.
+fn multiply_nothing(device: &Device) {
+    let a = generate::uniform::<f32>(40, 40, 200, 1).unwrap();
+    let a = DeviceCsr::upload(device, a.view()).unwrap();
+    calls();
+    let product = multiply(&a, &a, SpgemmOptions::default()).unwrap();
+    assert_eq!((product.c.pattern().nnz(), product.products), (0, 0));
+}
+
 #[test]
 fn the_counts_of_a_product_are_copied_beside_the_next_launch() {
     let name = "calls::the_counts_of_a_product_are_copied_beside_the_next_launch";
     with_log(name, &[], || {
         let device = Device::cuda(0).unwrap();
-        let a = generate::uniform::<f32>(40, 40, 200, 1).unwrap();
-        let a = DeviceCsr::upload(&device, a.view()).unwrap();
-        calls();
-        let product = multiply(&a, &a, SpgemmOptions::default()).unwrap();
-        assert_eq!((product.c.pattern().nnz(), product.products), (0, 0));
+        multiply_nothing(&device);
         let calls = calls();
         let own = format!("{:p}", raw(&device));
-        // A stream beside the device's own waits for that and records the event that the host waits for.
-        let beside = calls.iter().find_map(|call| {
-            let (stream, _) = call.split_once(" waits for ")?;
-            (stream != own).then_some(stream)
-        });
-        let beside = beside.expect("a stream waits for the device's own");
-        let at = |start: String| {
-            let found = calls.iter().position(|call| call.starts_with(&start));
-            found.unwrap_or_else(|| panic!("no call \"{start}\": {calls:#?}"))
+        // The place of the first call from `start` on that `is_wanted` finds, and what that gives.
+        let find = |start: usize, what: &str, is_wanted: &dyn Fn(&str) -> Option<String>| {
+            let found = (calls.iter().enumerate().skip(start))
+                .find_map(|(at, call)| Some((at, is_wanted(call)?)));
+            found.unwrap_or_else(|| panic!("{what}: {calls:#?}"))
         };
-        let waits = at(format!("{beside} waits for "));
-        let end = (calls.iter().enumerate().skip(waits))
-            .find_map(|(at, call)| {
-                let event = call
-                    .strip_prefix("record ")?
-                    .strip_suffix(&format!(" in {beside}"))?;
-                Some((at, event))
-            })
-            .expect("an event is recorded after the copy");
-        let waited = at(format!("wait for event {}", end.1));
-        let launched = calls[end.0..waited]
+        let recorded = |in_stream: String| {
+            move |call: &str| {
+                let event = call.strip_prefix("record ")?.strip_suffix(&in_stream)?;
+                Some(event.to_owned())
+            }
+        };
+        let (fork, event) = find(
+            0,
+            "no event in its own stream",
+            &recorded(format!(" in {own}")),
+        );
+        let (waits, beside) = find(fork, "no stream waits for it", &|call| {
+            let stream = call.strip_suffix(&format!(" waits for {event}"))?;
+            (stream != own).then(|| stream.to_owned())
+        });
+        let same = |text: String| move |call: &str| (call == text).then(String::new);
+        let copy = format!("copy to the host in {beside}");
+        let (copied, _) = find(waits, "the copy is elsewhere", &same(copy));
+        let of_copy = recorded(format!(" in {beside}"));
+        let (end, event) = find(copied, "no event after the copy", &of_copy);
+        let (waited, _) = find(end, "no wait", &same(format!("wait for event {event}")));
+        let launched = calls[end..waited]
             .iter()
             .any(|call| call.contains("launch of"));
-        assert!(launched, "the next launch does not wait: {calls:#?}");
+        assert!(launched, "the next launch waits for the copy: {calls:#?}");
     });
 }

@@ -109,7 +109,7 @@ macro_rules! nothing {
 }
 
 nothing! {
-    cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2 cuMemsetD8Async cuGraphDestroy cuGraphExecDestroy cuModuleUnload
+    cuMemcpyHtoDAsync_v2 cuMemsetD8Async cuGraphDestroy cuGraphExecDestroy cuModuleUnload
     cuMemFreeHost cuEventDestroy_v2
 }
 
@@ -151,6 +151,17 @@ extern "C" fn cuEventRecord(event: *mut c_void, stream: *mut c_void) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _flags: c_uint) -> u32 {
     log(&format!("{stream:p} waits for {event:p}"));
+    in_context()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuMemcpyDtoHAsync_v2(
+    _to: *mut c_void,
+    _from: u64,
+    _bytes: usize,
+    stream: *mut c_void,
+) -> u32 {
+    log(&format!("copy to the host in {stream:p}"));
     in_context()
 }
 

@@ -3,7 +3,7 @@
 use super::driver::{Context, Event, PinnedBytes, Stream};
 use super::{Cuda, CudaQueue};
 use crate::device::error::{DeviceError, DriverError};
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,10 +14,11 @@ pub(in crate::device) const SMALL_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct SmallReads(Mutex<Vec<SmallRead>>);
 
-/// A copy that may still run: pinned memory of [`SMALL_BYTES`] bytes, and an event after the copy.
+/// A copy that may still run: pinned memory of [`SMALL_BYTES`] bytes, and an event after the copy. If it is dropped,
+/// the host waits for the copy.
 #[derive(Debug)]
 pub(in crate::device) struct SmallRead {
-    memory: PinnedBytes,
+    memory: ManuallyDrop<PinnedBytes>,
     end: Event,
     /// The bytes that the copy brings.
     bytes: usize,
@@ -40,10 +41,20 @@ impl SmallReads {
 impl SmallRead {
     fn allocate(context: &Arc<Context>) -> Result<Self, DriverError> {
         Ok(Self {
-            memory: PinnedBytes::zeros(context, SMALL_BYTES)?,
+            memory: ManuallyDrop::new(PinnedBytes::zeros(context, SMALL_BYTES)?),
             end: Event::new(context)?,
             bytes: 0,
         })
+    }
+}
+
+impl Drop for SmallRead {
+    fn drop(&mut self) {
+        // If that fails, the copy may still run, and its memory is never freed.
+        if self.end.synchronize().is_ok() {
+            // SAFETY: nobody uses the memory after this.
+            unsafe { ManuallyDrop::drop(&mut self.memory) };
+        }
     }
 }
 
@@ -75,7 +86,7 @@ impl Cuda {
     /// # Safety
     ///
     /// The source lies inside one allocation of this device, and nothing changes or frees it before
-    /// [`finish_small_read`](Self::finish_small_read).
+    /// [`finish_small_read`](Self::finish_small_read), or before the copy is dropped.
     pub unsafe fn start_small_read(
         &self,
         queue: &CudaQueue,
@@ -90,12 +101,8 @@ impl Cuda {
 
     /// Waits for a small copy, then writes its first `to.len()` bytes to `to`.
     pub fn finish_small_read(&self, read: SmallRead, to: &mut [u8]) -> Result<(), DeviceError> {
+        self.checked(read.end.synchronize())?;
         assert!(to.len() <= read.bytes, "the copy brings fewer bytes");
-        if let Err(error) = read.end.synchronize() {
-            // The copy may still run, so its memory is never freed.
-            mem::forget(read);
-            return Err(self.driver_error(error));
-        }
         // SAFETY: the memory has so many bytes, each initialised since it was allocated, and the copy is done.
         let bytes = unsafe { slice::from_raw_parts(read.memory.start().as_ptr().cast(), to.len()) };
         to.copy_from_slice(bytes);
@@ -121,7 +128,7 @@ impl Cuda {
         };
         read.bytes = bytes;
         // SAFETY: the caller guarantees that the device's bytes are valid; the memory has room, and it is used again or
-        // freed after the copy.
+        // freed when the copy is done.
         let started = unsafe { stream.copy_from_device(read.memory.start().as_ptr(), from, bytes) };
         if let Err(error) = started.and_then(|()| read.end.record(stream)) {
             if stream.synchronize().is_err() {

@@ -46,7 +46,8 @@ const NONZERO_BYTES: f64 = 2.0 * WORD;
 const OTHER_LANES_IN_STEP: f64 = 0.15;
 
 /// With more lanes than the usual ones, [`OTHER_LANES_IN_STEP`] applies only from this mean row on, where each lane of a
-/// warp holds a nonzero. Many rows must not be known to differ in length either.
+/// warp holds a nonzero. From [eight waves](Product::has_few_waves_in_step) on, rows must not be known to differ in
+/// length either.
 const LANES_IN_STEP_ROW: f64 = WARP_SIZE as f64;
 
 /// Steps of a task, unless all tasks [run at the same time](RESIDENT_TASK). The model does not choose their size.

@@ -159,8 +159,8 @@ impl LengthBins {
         used as f64
     }
 
-    /// The expected length of the longest of `drawn` rows that are drawn at random from `rows` rows. These are all rows,
-    /// empty ones too, which no bin has. A row counts as the mean of its bin, and as `most` at most.
+    /// The expected length of the longest of `drawn` rows that are drawn at random from `rows` rows, which include
+    /// the empty ones that are in no bin. A row counts as the mean of its bin, and as `most` at most.
     pub fn expected_longest(&self, rows: f64, drawn: i32, most: f64) -> f64 {
         // The share of the rows that are at most as long as those of a bin: first, the empty ones.
         let mut share = (1.0 - self.used() / rows).max(0.0);

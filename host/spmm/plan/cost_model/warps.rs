@@ -104,7 +104,7 @@ impl Product<'_> {
         self.rows * self.tile.count / self.slots()
     }
 
-    /// Whether `in_step` has so few waves that teams take the rows of the last one.
+    /// Whether there are fewer than [`MANY_WAVES`](teams::MANY_WAVES) waves of rows of `in_step`.
     pub fn has_few_waves_in_step(&self) -> bool {
         self.waves_in_step() < teams::MANY_WAVES as f64
     }
@@ -215,15 +215,16 @@ impl Product<'_> {
         }
     }
 
-    /// The longest row of `in_step` that a warp takes alone, where there are several waves.
+    /// The longest row of `in_step` that a warp takes alone, where there are several waves, for the resident warps that
+    /// the model assumes.
     fn longest_without_team(&self) -> f64 {
         let share = self.nonzeros / (self.gpu.multiprocessors * IN_STEP_WARPS);
         (1.5 * share).clamp(256.0, 2048.0)
     }
 
     /// By how much longer the rows of `in_step` take if they differ in length: as if a block waited for the longest of
-    /// four rows at random. It is empirical. Where a plan keeps the order of the rows, blocks do wait; where it sorts
-    /// them by length, they do not, and yet the times fit better with the factor than without. The last wave has none.
+    /// four rows at random. It is empirical. Where a plan keeps the order of the rows, blocks do wait. Where it sorts
+    /// them by length, they do not; whether the factor is needed there is open. The last wave has none.
     fn factor_of_uneven_rows(&self) -> f64 {
         let most = self.longest_without_team();
         let longest = (self.a.lengths).expected_longest(self.rows, WARPS as i32, most);

@@ -211,8 +211,8 @@ unsafe fn split_row(
     }
 }
 
-/// The next place of a list of `counts[list]` elements, for each lane that wants one: a single atomic addition for a
-/// warp. All lanes must be here.
+/// Reserves a place in the list that has `counts[list]` elements, for each lane that wants one: with a single atomic
+/// addition for a warp. All lanes must be here.
 ///
 /// # Safety
 ///

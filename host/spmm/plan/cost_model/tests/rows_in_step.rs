@@ -79,7 +79,7 @@ fn rows_of_in_step_that_differ_in_length_take_longer() {
     let of_more_hubs = seconds(&[(99_600, 2_000_000), (400, 2_000_000)]);
     assert!(of_uneven > 1.1 * of_even, "{of_uneven} and {of_even}");
     assert_eq!(of_hubs, of_even, "few groups of four rows have a hub");
-    // Teams take what is longer than some 1900 nonzeros.
+    // The model takes rows of more than some 1900 nonzeros for rows of teams.
     let of_more_hubs = of_more_hubs / of_even;
     assert!((1.05..1.3).contains(&of_more_hubs), "{of_more_hubs}");
 }
