@@ -13,7 +13,8 @@ use std::marker::PhantomData;
 use std::slice;
 
 /// Numbers that are copied to the host. What is launched after [`DeviceSlice::start_words`] does not wait for the copy,
-/// and must not change the numbers before [`wait`](Self::wait).
+/// and must not change the numbers before [`wait`](Self::wait). After the start of a [`Transfer`](super::Transfer) it
+/// would wait, and the caller would have to bring pinned memory.
 ///
 /// If it is dropped, the host waits for the copy.
 #[derive(Debug)]

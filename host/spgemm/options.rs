@@ -17,8 +17,9 @@ const MIN_ENTRIES_TO_COPY_TWICE: u32 = 1 << 24;
 /// go, twice costs little.
 const MIN_MEAN_TO_COPY_TWICE: u32 = 64;
 
-/// [`MIN_ENTRIES_TO_COPY_TWICE`] for shorter rows where the work of all rows must stay, 16 bytes for each, and as much for each row of B. With
-/// one copy, products of such rows needed up to 0.55 of the memory of cuSPARSE (docs/notes/spgemm.md).
+/// As [`MIN_ENTRIES_TO_COPY_TWICE`], for shorter rows where the work of all rows must stay: 16 bytes for each, and as
+/// much for each row of B. With one copy, products of such rows needed up to 0.55 of the memory of cuSPARSE
+/// (docs/notes/spgemm.md).
 const MIN_ENTRIES_BESIDE_WORK: u32 = 1 << 22;
 
 /// Threads that can be resident on a device, at most.
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn short_rows_beside_a_few_long_ones_are_copied_twice() {
+    fn short_rows_beside_longer_ones_are_copied_twice() {
         let copies_twice = |entries, rows| {
             let [without, with] = [false, true]
                 .map(|keeps_work| SpgemmTuning::new().copies_twice(entries, rows, keeps_work));

@@ -40,9 +40,12 @@ impl SmallReads {
 
 impl SmallRead {
     fn allocate(context: &Arc<Context>) -> Result<Self, DriverError> {
+        // The memory last: nothing would free it if the event failed.
+        let end = Event::new(context)?;
+        let memory = ManuallyDrop::new(PinnedBytes::zeros(context, SMALL_BYTES)?);
         Ok(Self {
-            memory: ManuallyDrop::new(PinnedBytes::zeros(context, SMALL_BYTES)?),
-            end: Event::new(context)?,
+            memory,
+            end,
             bytes: 0,
         })
     }

@@ -45,8 +45,8 @@ const NONZERO_BYTES: f64 = 2.0 * WORD;
 /// over these to this power. The constants were fitted to sweeps that have the usual lanes alone.
 const OTHER_LANES_IN_STEP: f64 = 0.15;
 
-/// With more lanes than the usual ones, [`OTHER_LANES_IN_STEP`] applies only from this mean row on, where each lane of a
-/// warp holds a nonzero. From [eight waves](Product::has_few_waves_in_step) on, rows must not be known to differ in
+/// With more lanes than the usual ones, [`OTHER_LANES_IN_STEP`] applies only from this mean row on: each lane of a warp
+/// holds a nonzero then. From [eight waves](Product::has_few_waves_in_step) on, rows must not be known to differ in
 /// length either.
 const LANES_IN_STEP_ROW: f64 = WARP_SIZE as f64;
 
@@ -119,7 +119,7 @@ fn lanes_factor(product: &Product<'_>) -> f64 {
     }
     let share = candidate.row.usual_share_in_step(candidate.lanes);
     let factor = share.powf(OTHER_LANES_IN_STEP);
-    // A plan that counts nothing keeps its choices.
+    // Rows whose lengths nobody has counted are taken for even here.
     let are_even = product.a.variation.is_none() || product.a.has_even_rows();
     let pay = are_even || product.has_few_waves_in_step();
     match pay && product.mean_row >= LANES_IN_STEP_ROW {
