@@ -17,6 +17,9 @@ pub struct Candidate {
     pub task_size: Option<u32>,
     /// Whether tasks are joined, if that is set.
     pub joined: Option<bool>,
+    /// Whether X is to be in shared memory, if that is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_x: Option<bool>,
 }
 
 /// Who chooses.
@@ -39,6 +42,7 @@ impl Candidate {
             tuning: SpmmTuning::new(),
             task_size: None,
             joined: None,
+            shared_x: None,
         }
     }
 
@@ -56,6 +60,7 @@ impl Candidate {
             tuning,
             task_size: tuning.task_size,
             joined: tuning.join_tasks,
+            shared_x: tuning.shared_x,
         }
     }
 
@@ -93,7 +98,8 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
     if features <= MAX_GROUPED {
         let bins = SpmmTuning::new().kernel(SpmmKernel::RowBins);
         let bins = bins.order(RowOrder::Given);
-        all.push(Candidate::set(bins));
+        all.extend([false, true].map(|shared| Candidate::set(bins.shared_x(shared))));
+        let bins = bins.shared_x(false);
         for size in [256, 1024, 4096] {
             all.push(Candidate::set(bins.task_size(size)));
         }

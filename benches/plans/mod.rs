@@ -301,7 +301,11 @@ fn case(
             drop(plan);
             plan = Spmm::<f32>::plan_device(stored, options)?;
         }
-        if candidate.setting == Setting::Set && runs_already(&results, &plan, candidate, features) {
+        let is_set = candidate.setting == Setting::Set;
+        if is_set
+            && (lacks_shared_x(&plan, candidate, features)
+                || runs_already(&results, &plan, candidate, features))
+        {
             continue;
         }
         let measured = time(&plan, candidate, features, x, y, best)?;
@@ -312,11 +316,18 @@ fn case(
     Ok(results)
 }
 
+/// Whether X is to be in shared memory, and does not fit there.
+fn lacks_shared_x(plan: &Spmm<f32>, set: Candidate, features: u32) -> bool {
+    let has_shared_x = |name: &&str| name.contains("shared_x");
+    set.shared_x == Some(true) && !plan.entry_points(features).iter().any(has_shared_x)
+}
+
 /// Whether another candidate that the sweep sets has run with the same choices: not every request has an instance.
 fn runs_already(results: &[Measured], plan: &Spmm<f32>, set: Candidate, features: u32) -> bool {
     results.iter().any(|other| {
         other.candidate.setting == Setting::Set
             && (other.candidate.task_size, other.candidate.joined) == (set.task_size, set.joined)
+            && other.candidate.shared_x == set.shared_x
             && (other.kernel, other.order)
                 == (plan.kernel_for(features).name(), plan.order().name())
             && (other.lanes, other.column_blocks) == (plan.lanes(features), plan.column_blocks())

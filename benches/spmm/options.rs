@@ -70,6 +70,10 @@ pub struct Options {
     #[arg(long, value_name = "BOOL")]
     pub join_tasks: Option<bool>,
 
+    /// Whether `row_bins` copies X to shared memory, where it fits [default: the plan's choice]
+    #[arg(long, value_name = "BOOL")]
+    pub shared_x: Option<bool>,
+
     /// Lanes of a sub-warp: 8, 16 or 32, with `in_step` also 4 [default: the plan's choice]
     #[arg(long, value_name = "N")]
     pub lanes: Option<u32>,
@@ -124,6 +128,7 @@ impl Options {
             SpmmTuning::new()
                 .task_size(self.task_size)
                 .join_tasks(self.join_tasks)
+                .shared_x(self.shared_x)
                 .lanes(self.lanes)
                 .column_blocks(self.column_blocks),
         )

@@ -5,7 +5,7 @@ use super::ladder::slices::Slices;
 use super::options::SpmmElement;
 use super::plan::row_keys::longest_first;
 use super::product::block_tasks::BlockTasks;
-use super::product::row_bins::RowBins;
+use super::product::row_bins::{BinnedRun, RowBins};
 use super::product::task_sizes::{ItemSizes, Joining};
 use super::product::tasks::{LaunchArguments, RunArguments, Tasks};
 use super::product::teams::Teams;
@@ -85,8 +85,8 @@ impl<E: SpmmElement> PlannedItems<E> {
         Ok((a, items))
     }
 
-    /// The number of items in the largest launch, where a nonzero has so many lanes in `row_bins`.
-    pub(super) fn count(&self, joining: Joining, lanes_of_nonzero: u32) -> u32 {
+    /// The number of items in the largest launch; `binned` says how `row_bins` takes the rows.
+    pub(super) fn count(&self, joining: Joining, binned: BinnedRun) -> u32 {
         match self {
             Self::Rows { count } => *count,
             // The matrix has fewer than 2^32 nonzeros.
@@ -95,7 +95,7 @@ impl<E: SpmmElement> PlannedItems<E> {
                 let counts = blocks.iter().map(|tasks| tasks.count(joining));
                 counts.max().unwrap_or(0)
             }
-            Self::RowBins(bins) => bins.blocks(lanes_of_nonzero),
+            Self::RowBins(bins) => bins.blocks(binned),
             Self::BlockTasks(tasks) => tasks.count(),
             Self::Slices(slices) => slices.count(),
             Self::Teams(teams) => teams.count(),
@@ -103,17 +103,17 @@ impl<E: SpmmElement> PlannedItems<E> {
     }
 
     /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros, if such a sum is
-    /// cut into items of so many to a block, and a nonzero has so many lanes in `row_bins`.
+    /// cut into items of so many to a block, and `binned` says how `row_bins` takes the rows.
     pub(super) fn summation_depth(
         &self,
         terms: usize,
         joining: Joining,
         items_of_block: u32,
-        lanes_of_nonzero: u32,
+        binned: BinnedRun,
     ) -> usize {
         let depth = match self {
             Self::Rows { .. } | Self::Nonzeros { .. } => terms,
-            Self::RowBins(bins) => bins.summation_depth(terms, lanes_of_nonzero),
+            Self::RowBins(bins) => bins.summation_depth(terms, binned),
             Self::BlockTasks(tasks) => tasks.summation_depth(terms),
             Self::Slices(slices) => slices.summation_depth(terms),
             Self::Teams(teams) => teams.summation_depth(terms),
@@ -137,7 +137,7 @@ impl<E: SpmmElement> PlannedItems<E> {
         launch: impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
         let items = Items {
-            count: self.count(Joining::NONE, run.lanes_of_nonzero),
+            count: self.count(Joining::NONE, run.binned),
             task_size: 0,
             large: LargeItems::NONE,
             row: Global::from_address(0),

@@ -22,6 +22,9 @@ impl fmt::Display for SpmmMeasurement {
         if let Some(lanes) = tuning.lanes {
             write!(f, " with {lanes} lanes")?;
         }
+        if tuning.shared_x == Some(true) {
+            write!(f, " with X in shared memory")?;
+        }
         if let Some(blocks @ 2..) = tuning.column_blocks {
             write!(f, " in {blocks} blocks of columns")?;
         }

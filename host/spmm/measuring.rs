@@ -231,6 +231,7 @@ fn candidates(matrices: &[OrderedMatrix], asked_for: SpmmTuning) -> Vec<(usize, 
         for choice in choices.into_iter().flatten() {
             let candidate = choice.candidate;
             let has_tasks = candidate.kernel.items() == ItemKind::Tasks;
+            let has_bins = candidate.kernel == SpmmKernel::RowBins;
             let lanes = match candidate.kernel {
                 SpmmKernel::Vector | SpmmKernel::InStep => Some(candidate.lanes),
                 SpmmKernel::RowGroups => Some(candidate.group),
@@ -241,6 +242,9 @@ fn candidates(matrices: &[OrderedMatrix], asked_for: SpmmTuning) -> Vec<(usize, 
                 order: Some(matrix.rows_in_order.order()),
                 lanes,
                 column_blocks: has_tasks.then_some(candidate.blocks),
+                shared_x: has_bins
+                    .then_some(candidate.has_shared_x)
+                    .or(asked_for.shared_x),
                 ..asked_for
             };
             all.push((choice.prediction.seconds, index, tuning));

@@ -264,11 +264,12 @@ impl<E: SpmmElement> fmt::Display for Spmm<E> {
         if self.options.reduction != Reduction::Sum {
             write!(f, "the {} of each row, ", self.options.reduction.name())?;
         }
-        write!(
-            f,
-            "over {}{}{}{}",
-            self.items, self.rows_in_order, self.choices, self.measurements
-        )?;
+        write!(f, "over {}{}", self.items, self.rows_in_order)?;
+        let features = self.options.features.filter(|&features| features > 0);
+        if features.is_some_and(|features| self.shared_x_blocks(features) > 0) {
+            write!(f, ", X in shared memory")?;
+        }
+        write!(f, "{}{}", self.choices, self.measurements)?;
         match self.options.features {
             Some(features) => write!(f, "; planned for {features} features"),
             None => Ok(()),

@@ -144,6 +144,10 @@ pub struct SpmmTuning {
     /// Whether a sub-warp of 16 or 32 lanes takes several consecutive [tasks](warprow_kernels::spmm::product::tasks)
     /// as one, except for the last tasks. Default: if it pays, and never with a `task_size`.
     pub join_tasks: Option<bool>,
+    /// Whether [`SpmmKernel::RowBins`] copies X to shared memory. It does not select that kernel. A run ignores it, and
+    /// loads X from global memory, if X does not fit, if X or Y has gaps between its rows, and for maxima and minima.
+    /// Default: if the cost model predicts a clear gain, or measuring finds one.
+    pub shared_x: Option<bool>,
 }
 
 impl SpmmTuning {
@@ -161,6 +165,7 @@ impl SpmmTuning {
             column_blocks: u32,
             task_size: u32,
             join_tasks: bool,
+            shared_x: bool,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::error::SpmmError;
 use super::items::PlannedItems;
+use super::product::row_bins::BinnedRun;
+use super::product::shared_x;
 use super::product::task_sizes::Joining;
 use super::product::tasks::{LaunchArguments, RunArguments};
 use super::{Spmm, SpmmElement};
@@ -43,11 +45,13 @@ impl<E: SpmmElement> Spmm<E> {
         let (_, planned) = self.multiplier(features);
         let shape = LaunchShape {
             rows: self.a.pattern().rows,
-            items: planned.count(Joining::NONE, 1),
+            // Counted below.
+            items: 1,
             cols: self.a.pattern().cols,
             features,
             lanes: 1,
             row_starts,
+            shared_x_blocks: self.shared_x_blocks(features),
         };
         let lanes = self.lanes_for(features, epilogue);
         let shape = LaunchShape {
@@ -55,7 +59,7 @@ impl<E: SpmmElement> Spmm<E> {
             ..shape
         };
         let shape = LaunchShape {
-            items: planned.count(self.joining(shape), self.lanes_of_nonzero(shape)),
+            items: planned.count(self.joining(shape), self.binned_run(shape)),
             ..shape
         };
         (elements(self.a.pattern().rows, features) > 0 && shape.items > 0).then_some(shape)
@@ -121,14 +125,31 @@ impl<E: SpmmElement> Spmm<E> {
             return terms;
         };
         let items_of_block = vector::items_of_block(shape.lanes);
-        let lanes_of_nonzero = self.lanes_of_nonzero(shape);
+        let binned = self.binned_run(shape);
         let (_, items) = self.multiplier(features);
-        items.summation_depth(terms, self.joining(shape), items_of_block, lanes_of_nonzero)
+        items.summation_depth(terms, self.joining(shape), items_of_block, binned)
     }
 
-    /// Lanes of a nonzero in `row_bins`.
-    fn lanes_of_nonzero(&self, shape: LaunchShape) -> u32 {
-        row_bins::lanes_of_nonzero::<E>(shape, self.options.reduction)
+    /// The blocks of a launch of `row_bins` that has X in shared memory; 0 if there is none.
+    pub(super) fn shared_x_blocks(&self, features: u32) -> u32 {
+        let has_bins = self.kernel_for(features) == SpmmKernel::RowBins;
+        let (reduction, epilogue) = (self.options.reduction, self.epilogue_of_run());
+        let asked_for = self.options.tuning.shared_x;
+        let has_shared_x =
+            || (self.choices).has_shared_x::<E>(features, reduction, epilogue, asked_for);
+        match has_bins && has_shared_x() {
+            true => shared_x::blocks::<E>(self.a.pattern(), features),
+            false => 0,
+        }
+    }
+
+    /// How `row_bins` takes the rows in a run of that shape.
+    fn binned_run(&self, shape: LaunchShape) -> BinnedRun {
+        let reduction = self.options.reduction;
+        BinnedRun {
+            lanes_of_nonzero: row_bins::lanes_of_nonzero::<E>(shape, reduction),
+            has_shared_x: row_bins::shared_x::is_used(shape, reduction),
+        }
     }
 
     /// Whether a run of that shape joins tasks.
@@ -249,7 +270,7 @@ impl<E: SpmmElement> Spmm<E> {
             },
             items_of_block: vector::items_of_block(shape.lanes),
             joining: self.joining(shape),
-            lanes_of_nonzero: self.lanes_of_nonzero(shape),
+            binned: self.binned_run(shape),
             joins_split_rows: kernel == SpmmKernel::Vector
                 && vector::joins_split_rows::<E>(shape, reduction, self.epilogue_kind(alpha, beta)),
         };

@@ -18,6 +18,7 @@ REASONS = {
     "spmm_vector_scaled_*": "any alpha and beta, means, and what a type has no other instance for",
     "spmm_vector_max_*": "maxima and minima",
     "spmm_row_bins_max_*": "maxima and minima with few features",
+    "spmm_row_bins_shared_x_*": "X in shared memory: up to 2.2 times as fast on long rows (docs/notes/spmm.md)",
     "spmm_row_bins_f64_*": "f64: single elements, and loads of two",
     "spmm_row_bins_*f16_*": "16 bits: single elements, and loads of four",
     "spmm_row_bins_f32_*": "up to 2.4 times as fast as cuSPARSE on R-MAT .57 (docs/notes/spmm.md)",

@@ -204,6 +204,13 @@ def predict(s, c, parts=False):
     shared = np.where(s.grouped, np.minimum(1, mean_row * element / LINE + s.group / 32), 1)
     column_loads = np.where(s.binned, column_loads_of_bins, s.nnz / columns_of_load * shared)
     list_lines = tiles * (2 * column_loads + 8 * s.nnz / LINE)
+    # Nonzeros of a row that are loaded together share lines, the more of them the denser the row. Its columns are taken
+    # for random.
+    rows_of_line = np.maximum(1, LINE / row_bytes)
+    density = np.minimum(1, mean_row / s.used_columns)
+    of_row = (1 - (1 - density) ** rows_of_line) / (density * rows_of_line)
+    together = np.maximum(np.select([s.vector, s.grouped], [1.0, s.group / s.lanes], 32 / s.lanes), 1)
+    lines = lines * (of_row + (1 - of_row) / together)
     all_lines = s.nnz * loads * lines + s.binned * s.rows_ * LINES_OF_ROW + LIST_LINE * list_lines
     l1_time = all_lines * c["l1_cycles_per_line"] / per_ms
     per_lane = s.tile / s.lanes

@@ -125,8 +125,9 @@ class Sweeps:
         # They take `in_step` with fewer lanes than the usual ones only in one or two tiles.
         tiles = np.ceil(self.features / self.tile)
         self.tiled |= (self.usual_share_in_step != 1) & (tiles > 2) & (self.lanes < 32)
-        # Other sizes of tasks than the plan's.
-        self.sized = flag(lambda g, m, f, r: r["task_size"] is not None or r["joined"] is not None)
+        # Other sizes of tasks than the plan's, and X in shared memory: no part of the model.
+        is_sized = lambda r: r["task_size"] is not None or r["joined"] is not None
+        self.sized = flag(lambda g, m, f, r: is_sized(r) or r.get("shared_x", False))
         self.own = flag(lambda g, m, f, r: r["setting"] != "set")
         self.told = flag(lambda g, m, f, r: r["told_features"])
         self.ordered = flag(lambda g, m, f, r: r["order"] == "clustered" and m["clustered"])

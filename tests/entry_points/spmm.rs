@@ -25,6 +25,10 @@ fn every_entry_point_runs() {
         every_instance::<f64>(device, &log);
         every_instance::<f16>(device, &log);
         every_instance::<bf16>(device, &log);
+        with_shared_x::<f32>(device);
+        with_shared_x::<f64>(device);
+        with_shared_x::<f16>(device);
+        with_shared_x::<bf16>(device);
         means_and_blocks_of_columns::<f32>(device);
         means_and_blocks_of_columns::<f64>(device);
     });
@@ -59,6 +63,15 @@ fn every_instance<E: SpmmElement>(device: &Device, log: &LaunchLog) {
     }
 }
 
+/// `row_bins` with X in shared memory, whose lanes load one, two and four elements.
+fn with_shared_x<E: SpmmElement>(device: &Device) {
+    let tuning = |tuning: SpmmTuning| tuning.kernel(SpmmKernel::RowBins).shared_x(true);
+    for features in [7, 10, 12] {
+        let options = split(Reduction::Sum).map_tuning(tuning);
+        run_exactly::<E>(device, features, options, &[[1.0, 0.0], [2.0, -3.0]]);
+    }
+}
+
 /// The alphas and betas with which a run takes an instance that has not run.
 fn new_factors<E: SpmmElement>(
     log: &LaunchLog,
@@ -76,6 +89,7 @@ fn new_factors<E: SpmmElement>(
         features: features as u32,
         lanes: options.tuning.lanes.unwrap(),
         row_starts: 0,
+        shared_x_blocks: 0,
     };
     let ran = log.launches();
     let is_new = |epilogue| {

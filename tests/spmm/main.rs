@@ -14,6 +14,7 @@ mod profiles;
 mod recordings;
 mod row_bins;
 mod row_groups;
+mod shared_x;
 mod small;
 mod split_rows;
 mod teams;

@@ -76,6 +76,11 @@ impl CostModel {
         })
     }
 
+    /// Bytes of shared memory that a block can have.
+    pub fn shared_bytes(&self) -> u32 {
+        self.gpu.shared_bytes
+    }
+
     /// The predicted time of a run.
     pub fn predict(&self, a: &Statistics, candidate: &Candidate) -> Prediction {
         if a.rows == 0 || a.nonzeros == 0 {
@@ -102,6 +107,7 @@ impl CostModel {
         let most = times.into_iter().chain([(launches, Bound::Launches)]);
         let most = most.max_by(|one, other| one.0.total_cmp(&other.0));
         let together = lanes_factor(&product) * sum.powf(1.0 / overlap);
+        let together = together + product.copy_seconds();
         Prediction {
             seconds: launches + longest_row.after_others + together,
             bound: most.map_or(Bound::Launches, |(_, bound)| bound),

@@ -132,10 +132,10 @@ impl LengthBins {
 
     /// Each bin that has rows or columns: a power of two that is above their lengths, their number, and that of their
     /// nonzeros.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, f64, f64)> + Clone {
-        let bins = (1..).map(|log| 1 << log).zip(self.bins);
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, f64, f64)> + Clone {
+        let bins = self.bins.into_iter().enumerate();
         bins.filter(|(_, (rows, _))| *rows > 0)
-            .map(|(above, (rows, nonzeros))| (above, rows as f64, nonzeros as f64))
+            .map(|(log, (rows, nonzeros))| (2 << log, rows as f64, nonzeros as f64))
     }
 
     /// The expected number of distinct columns of `nonzeros` nonzeros that are drawn at random from the matrix.

@@ -8,6 +8,7 @@ pub mod cost_model;
 pub mod length_bins;
 pub mod locality;
 pub mod order;
+mod remembered;
 pub mod row_keys;
 pub mod row_windows;
 pub mod search;
@@ -19,9 +20,9 @@ use crate::spmm::options::{SpmmElement, SpmmOptions};
 use crate::spmm::product::task_sizes::{self, ResidentTasks};
 use crate::spmm::product::teams::Wave;
 use cost_model::candidate::{Candidate, FeatureRow, Prediction};
+use remembered::Remembered;
 use search::{Search, TYPICAL_FEATURES, asks_for_tasks};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 use warprow_kernels::spmm::product::tasks::ROW_STEPS;
 use warprow_kernels::spmm::product::{in_step, row_bins, vector};
 use warprow_kernels::spmm::{EpilogueKind, ItemKind, LaunchShape, Reduction, SpmmKernel};
@@ -92,33 +93,9 @@ pub struct Choices {
     prediction: Option<Prediction>,
     /// What runs have found out.
     lanes: Remembered<Option<u32>>,
+    shared_x: Remembered<bool>,
     groups: Remembered<u32>,
     for_few_features: Remembered<Option<SpmmKernel>>,
-}
-
-/// What was found for numbers of features and epilogues: a run of a small product takes less time than a prediction.
-#[derive(Clone, Debug)]
-struct Remembered<V>(Arc<Mutex<Vec<(u32, EpilogueKind, V)>>>);
-
-impl<V> Default for Remembered<V> {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
-
-impl<V: Copy> Remembered<V> {
-    fn find(&self, features: u32, epilogue: EpilogueKind, compute: impl FnOnce() -> V) -> V {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known
-            .iter()
-            .find(|known| (known.0, known.1) == (features, epilogue));
-        if let Some(&(.., value)) = found {
-            return value;
-        }
-        let value = compute();
-        known.push((features, epilogue, value));
-        value
-    }
 }
 
 impl Choices {
@@ -155,6 +132,7 @@ impl Choices {
             prediction: (choice.filter(|choice| choice.candidate.kernel == kernel))
                 .map(|choice| choice.prediction),
             lanes: Remembered::default(),
+            shared_x: Remembered::default(),
             groups: Remembered::default(),
             for_few_features: Remembered::default(),
         }
@@ -210,7 +188,7 @@ impl Choices {
         let row = FeatureRow::new::<E>(features, reduction, epilogue);
         let candidate = match kernel {
             SpmmKernel::Spmv => row.spmv(),
-            SpmmKernel::RowBins => row.row_bins(),
+            SpmmKernel::RowBins => search.row_bins_of_run(row),
             SpmmKernel::RowGroups => {
                 let group = self.group::<E>(features, reduction, epilogue);
                 row.row_groups().find(|candidate| candidate.group == group)
@@ -273,6 +251,7 @@ impl Choices {
             features,
             lanes,
             row_starts: 0,
+            shared_x_blocks: 0,
         };
         let handle = vector::handle::<E>(shape, reduction, epilogue);
         let config = vector::launch::<E>(shape, reduction, epilogue);
@@ -311,6 +290,7 @@ impl Choices {
             features,
             lanes: lanes.unwrap_or(0),
             row_starts: 0,
+            shared_x_blocks: 0,
         };
         let handle = in_step::handle::<E>(shape, options.reduction, epilogue);
         let config = in_step::launch::<E>(shape, options.reduction, epilogue);
@@ -340,6 +320,27 @@ impl Choices {
             let requested = self.requested_lanes_for(features).filter(|_| is_own);
             let chosen = || self.search.as_ref().and_then(|search| search.group(row));
             row.group(requested.or_else(chosen).unwrap_or(DEFAULT_GROUP))
+        })
+    }
+
+    /// Whether a run by `row_bins` is to have X in shared memory, if it fits there. `asked_for` is the caller's choice.
+    pub fn has_shared_x<E: SpmmElement>(
+        &self,
+        features: u32,
+        reduction: Reduction,
+        epilogue: EpilogueKind,
+        asked_for: Option<bool>,
+    ) -> bool {
+        let Some(search) = &self.search else {
+            return asked_for.unwrap_or(false);
+        };
+        self.shared_x.find(features, epilogue, || {
+            let row = FeatureRow::new::<E>(features, reduction, epilogue);
+            let predicted = || {
+                let bins = search.row_bins_of_run(row);
+                bins.is_some_and(|bins| bins.has_shared_x)
+            };
+            search.requested_shared_x(row).unwrap_or_else(predicted)
         })
     }
 

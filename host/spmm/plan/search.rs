@@ -1,5 +1,6 @@
 //! The choice of a kernel, lanes and blocks of columns: the candidate with the least predicted time.
 
+mod choice;
 mod few_features;
 
 use super::cost_model::CostModel;
@@ -9,6 +10,8 @@ use super::statistics::Statistics;
 use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
+pub use choice::Choice;
+use choice::faster;
 use few_features::may_have_bins;
 use std::iter;
 use std::sync::OnceLock;
@@ -71,6 +74,11 @@ pub struct Search {
     lanes: Option<u32>,
     /// The lanes for other numbers of features, if the caller has asked for them.
     lanes_of_others: Option<u32>,
+    /// Whether X is to be in shared memory for the number of features of the search, if somebody has asked for it or it
+    /// is measured.
+    shared_x: Option<bool>,
+    /// The same for other numbers of features, if the caller has asked for it.
+    shared_x_of_others: Option<bool>,
     blocks: Option<u32>,
     may_have_blocks: bool,
     is_sum: bool,
@@ -85,25 +93,6 @@ pub struct Search {
     /// The row of X that is planned for, where the rows of A are in the caller's order, and in another.
     row: FeatureRow,
     row_in_any_order: FeatureRow,
-}
-
-/// A candidate, its predicted time, and the predicted seconds of all runs with what the plan costs for it.
-#[derive(Clone, Copy, Debug)]
-pub struct Choice {
-    /// The candidate.
-    pub candidate: Candidate,
-    /// Its time.
-    pub prediction: Prediction,
-    seconds: f64,
-}
-
-/// The one with fewer predicted seconds, the first if they are equal.
-fn faster(one: Choice, other: Choice) -> Choice {
-    if other.seconds < one.seconds {
-        other
-    } else {
-        one
-    }
 }
 
 /// Whether the caller asks for something that only kernels on tasks have.
@@ -191,6 +180,8 @@ impl Search {
             kernel,
             lanes: tuning.lanes,
             lanes_of_others: tuning.lanes,
+            shared_x: tuning.shared_x,
+            shared_x_of_others: tuning.shared_x,
             blocks: tuning.column_blocks,
             may_have_blocks: is_own_sum && !reduction.is_extremum(),
             is_sum: !reduction.is_extremum(),
@@ -218,6 +209,7 @@ impl Search {
             chosen: OnceLock::new(),
             kernel: tuning.kernel,
             lanes: tuning.lanes,
+            shared_x: tuning.shared_x,
             blocks: tuning.column_blocks,
             asks_for_tasks: asks_for_tasks(tuning),
             asks_for_size: tuning.task_size.is_some(),
@@ -277,6 +269,7 @@ impl Search {
     /// The best candidate for a matrix with these statistics.
     pub fn best(&self, a: &Statistics) -> Choice {
         let may_be_predicted = |choice: &Choice| match choice.candidate.kernel {
+            _ if !self.gains_by_shared_x(a, &choice.candidate, self.shared_x) => false,
             _ if self.kernel.is_some() => true,
             SpmmKernel::RowBins => may_have_bins(a, self.row.features()),
             _ => true,
@@ -286,7 +279,7 @@ impl Search {
         best.unwrap_or_else(|| self.choice(a, self.row.vector(8, 1)))
     }
 
-    /// The best candidate of each kernel and number of lanes, the best of all first. Those that are predicted to take
+    /// The best candidate of each kernel and number of lanes, with X in global and in shared memory, the best of all first. Those that are predicted to take
     /// more than `most` times as long as the best are left out.
     pub fn best_of_each(&self, most: f64) -> Vec<Choice> {
         let mut all = self.candidates(&self.statistics);
@@ -298,9 +291,10 @@ impl Search {
                     kernel,
                     lanes,
                     group,
+                    has_shared_x,
                     ..
                 } = choice.candidate;
-                (kernel, lanes, group)
+                (kernel, lanes, group, has_shared_x)
             };
             let limit = best
                 .first()

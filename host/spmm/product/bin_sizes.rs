@@ -9,7 +9,9 @@
 //! docs/notes/spmm.md and docs/notes/spmm_plan.md, "Few rows", say what the constants were measured on.
 
 use cuda_std::warp::WARP_SIZE;
-use warprow_kernels::spmm::product::row_bins;
+use std::iter;
+use warprow_kernels::spmm::product::group_sum;
+use warprow_kernels::spmm::product::row_bins::{self, shared_x};
 
 /// Resident warps of a multiprocessor, as 40 registers allow: those of the kernel for f32 on sm_90. All types and GPUs
 /// are planned with so many.
@@ -38,11 +40,15 @@ const MOST_SHARES: f64 = 4.0;
 /// A usual length may exceed [`MOST_SHARES`] up to this, if the mean is not longer: for few lanes, and for more.
 const UNCUT: [f64; 2] = [512.0, 128.0];
 
-/// If rows from this length on take a few waves, groups get fewer lanes.
-const LONG_ROW: u32 = 128;
+/// Groups have one of these numbers of lanes at most.
+const MOST_LANES: [u32; 2] = [WARP_SIZE, WARP_SIZE / 2];
 
-/// Fewer than so many waves are few: 3.2 gained by it, 9 lost, and nothing between was measured.
+/// From so many waves on, groups of `row_bins` have as many lanes as there can be: with fewer, more rows are in the L1
+/// cache at the same time. In shared memory all rows of X are.
 const MOST_WAVES: f64 = 4.0;
+
+/// What a warp does for its rows beside the batches of their nonzeros takes as long as so many batches.
+const BATCHES_OF_ROW: f64 = 2.0;
 
 /// The warps that a device runs at the same time.
 pub fn resident_warps(multiprocessors: u32) -> u32 {
@@ -69,50 +75,100 @@ pub fn log_longest(rows: u32, nonzeros: u32, resident_warps: u32, lanes_of_nonze
     longest.clamp(least, most).log2().round() as u32
 }
 
+/// The warps of a kernel that takes rows in bins, on a device.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelWarps {
+    /// Those that run at the same time.
+    resident: u32,
+    /// Nonzeros of a lane that are loaded together: those of a batch.
+    pub loads: usize,
+    /// Whether each warp takes rows until none is left, as with X in shared memory.
+    are_persistent: bool,
+}
+
+impl KernelWarps {
+    /// Those of `row_bins`, where X is in global memory.
+    pub fn new(multiprocessors: u32) -> Self {
+        Self {
+            resident: resident_warps(multiprocessors),
+            loads: group_sum::LOADS,
+            are_persistent: false,
+        }
+    }
+
+    /// Those of `row_bins` with X in shared memory.
+    pub fn with_shared_x(multiprocessors: u32) -> Self {
+        Self {
+            resident: multiprocessors.max(1).saturating_mul(shared_x::WARPS),
+            loads: shared_x::LOADS,
+            are_persistent: true,
+        }
+    }
+}
+
 /// How many lanes the groups of rows have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupSizes {
     lanes_of_nonzero: u32,
-    /// The most lanes of a group: fewer than 32 only if all warps are one wave then.
+    /// The most lanes of a group.
     most: u32,
 }
 
 impl GroupSizes {
-    /// Those of a matrix with so many parts, and with classes of rows that are not cut: the power of two above the
-    /// lengths of a class, and its rows. In the last of a few waves, a part of the device would be idle. So long rows
-    /// get the most lanes with which everything is one wave, and shorter rows get no more than that. If nothing fits
-    /// one wave, groups stay as they are.
+    /// Those of a matrix with so many parts, of so many nonzeros each, and with classes of rows that are not cut, the
+    /// longest first: the power of two above the lengths of a class, and its rows.
+    ///
+    /// Where there are several waves, groups of half a warp may take less time: a warp then starts two rows at a time,
+    /// and waits twice as long for each. The time of both is estimated.
     pub fn new(
         lanes_of_nonzero: u32,
-        resident_warps: u32,
-        parts: f64,
+        warps: KernelWarps,
+        (parts, longest): (f64, f64),
         classes: impl Iterator<Item = (u32, f64)> + Clone,
     ) -> Self {
-        let with_most = |most| Self {
-            lanes_of_nonzero,
-            most,
-        };
-        let waves = |most| {
-            let warps = classes.clone().map(|(above, rows)| {
-                let most = if above / 2 < LONG_ROW {
-                    WARP_SIZE
-                } else {
-                    most
-                };
-                rows * f64::from(with_most(most).of_rows_below(above)) / f64::from(WARP_SIZE)
+        let resident = f64::from(warps.resident.max(1));
+        let of_most = MOST_LANES.map(|most| {
+            let sizes = Self {
+                lanes_of_nonzero,
+                most: most.max(lanes_of_nonzero),
+            };
+            let items = classes.clone().map(|(above, rows)| {
+                let lanes = sizes.of_rows_below(above);
+                (f64::from(lanes), rows, f64::from(above))
             });
-            (parts + warps.sum::<f64>()) / f64::from(resident_warps.max(1))
+            let parts = (f64::from(WARP_SIZE), parts, longest);
+            // The sum of the waves, the work of all warps, and when the last warp ends, in batches.
+            let (mut waves, mut work, mut end) = (0.0, 0.0, 0.0_f64);
+            for (lanes, items, nonzeros) in iter::once(parts).chain(items) {
+                let of_class = items * lanes / f64::from(WARP_SIZE);
+                let batches = nonzeros * f64::from(lanes_of_nonzero) / (lanes * warps.loads as f64);
+                let time = BATCHES_OF_ROW + batches;
+                waves += of_class / resident;
+                // Rounds until this class ends: the work of longer rows is counted in warps of this class.
+                let rounds = (work / time + of_class) / resident;
+                let rounds = if waves <= 1.0 {
+                    1.0
+                } else if warps.are_persistent {
+                    rounds.max(1.0)
+                } else {
+                    rounds.ceil()
+                };
+                work += of_class * time;
+                if of_class > 0.0 {
+                    end = end.max(rounds * time);
+                }
+            }
+            (sizes, waves, end)
+        });
+        let [(of_warp, waves, end), (of_half, _, end_of_half)] = of_most;
+        let most_waves = match warps.are_persistent {
+            true => f64::INFINITY,
+            false => MOST_WAVES,
         };
-        if !(1.0..MOST_WAVES).contains(&waves(WARP_SIZE)) {
-            return with_most(WARP_SIZE);
+        match waves > 1.0 && waves < most_waves && end_of_half < end {
+            true => of_half,
+            false => of_warp,
         }
-        let fewer = [16, 8, 4, 2, 1].into_iter();
-        let mut fewer = fewer.filter(|&lanes| lanes >= lanes_of_nonzero);
-        with_most(
-            fewer
-                .find(|&lanes| waves(lanes) <= 1.0)
-                .unwrap_or(WARP_SIZE),
-        )
     }
 
     /// The lanes for rows of fewer than `above` nonzeros, a power of two, and of at least half as many.
@@ -178,47 +234,70 @@ mod tests {
         assert_eq!(longest(1, 20_000, 4), 64);
     }
 
+    /// Those of an H200.
+    fn of_classes(warps: fn(u32) -> KernelWarps, lanes: u32, classes: &[(u32, f64)]) -> GroupSizes {
+        GroupSizes::new(lanes, warps(132), (0.0, 64.0), classes.iter().copied())
+    }
+
     #[test]
-    fn long_rows_get_fewer_lanes_if_all_warps_then_run_at_the_same_time() {
-        let of_rows = |rows: u32, above, lanes| {
-            GroupSizes::new(lanes, WARPS, 0.0, [(above, f64::from(rows))].into_iter())
-        };
-        let sizes = |rows, lanes| of_rows(rows, 512, lanes);
-        let short = of_rows(8_000, 128, 2);
-        assert_eq!(short.of_rows_below(128), 32, "rows that are not long");
+    fn groups_have_half_a_warp_where_all_rows_end_earlier_then() {
+        let sizes = |rows, lanes| of_classes(KernelWarps::new, lanes, &[(512, rows)]);
         let lanes = |rows, of_nonzero| sizes(rows, of_nonzero).of_rows_below(512);
-        assert_eq!(lanes(6_000, 2), 32, "one wave");
-        assert_eq!(lanes(8_000, 2), 16);
-        assert_eq!(lanes(20_000, 4), 8);
-        assert_eq!(lanes(20_000, 16), 32, "16 are too many for one wave");
-        assert_eq!(lanes(60_000, 2), 32, "many waves");
+        assert_eq!(lanes(6_000.0, 2), 32, "one wave");
+        assert_eq!(lanes(8_000.0, 2), 16, "one wave instead of two");
+        assert_eq!(lanes(8_000.0, 32), 32, "a nonzero has a warp");
+        assert_eq!(lanes(60_000.0, 2), 32, "many waves");
         assert_eq!(
-            sizes(20_000, 4).of_rows_below(128),
-            8,
+            sizes(8_000.0, 4).of_rows_below(128),
+            16,
             "no more than longer rows"
         );
-        assert_eq!(sizes(20_000, 4).nonzeros_of_lane(400), 200);
-        assert_eq!(sizes(60_000, 4).nonzeros_of_lane(400), 50);
+        assert_eq!(sizes(8_000.0, 4).nonzeros_of_lane(400), 100);
+        assert_eq!(sizes(60_000.0, 4).nonzeros_of_lane(400), 50);
+    }
+
+    #[test]
+    fn rows_of_different_lengths_keep_whole_warps_if_the_longest_would_end_last() {
+        let even = [(256, 8_000.0)];
+        let uneven = [(2_048, 400.0), (256, 7_600.0)];
+        let lanes = |classes| of_classes(KernelWarps::new, 2, classes).of_rows_below(256);
+        assert_eq!((lanes(&even), lanes(&uneven)), (16, 32));
+    }
+
+    #[test]
+    fn with_x_in_shared_memory_any_number_of_waves_may_have_half_warps() {
+        let lanes = |rows| {
+            let sizes = of_classes(KernelWarps::with_shared_x, 2, &[(256, rows)]);
+            sizes.of_rows_below(256)
+        };
+        assert_eq!([4_000.0, 9_000.0, 60_000.0].map(lanes), [32, 16, 16]);
     }
 
     #[test]
     fn no_lane_adds_up_more_of_a_shorter_row() {
         for lanes in [1, 2, 4, 8, 16, 32] {
             for rows in [1_000.0, 8_000.0, 60_000.0] {
-                let sizes = GroupSizes::new(lanes, WARPS, 0.0, [(512, rows)].into_iter());
-                let of_row = |nonzeros: u32| {
-                    let group = sizes.of_rows_below((nonzeros + 1).next_power_of_two());
-                    nonzeros.div_ceil(group / lanes) as usize
-                };
-                for longest in 1..600 {
-                    let most = (1..=longest).map(of_row).max().unwrap();
-                    let bound = sizes.nonzeros_of_lane(longest as usize);
-                    assert!(
-                        most <= bound,
-                        "{longest} nonzeros, {sizes:?}: {most} > {bound}"
-                    );
-                }
+                let [sizes, shared] = [KernelWarps::new, KernelWarps::with_shared_x]
+                    .map(|warps: fn(u32) -> KernelWarps| of_classes(warps, lanes, &[(512, rows)]));
+                assert_bounded(lanes, sizes);
+                assert_bounded(lanes, shared);
             }
+        }
+    }
+
+    /// No row of up to 600 nonzeros has a lane that adds up more of them than the bound for a longer row.
+    fn assert_bounded(lanes: u32, sizes: GroupSizes) {
+        let of_row = |nonzeros: u32| {
+            let group = sizes.of_rows_below((nonzeros + 1).next_power_of_two());
+            nonzeros.div_ceil(group / lanes) as usize
+        };
+        for longest in 1..600 {
+            let most = (1..=longest).map(of_row).max().unwrap();
+            let bound = sizes.nonzeros_of_lane(longest as usize);
+            assert!(
+                most <= bound,
+                "{longest} nonzeros, {sizes:?}: {most} > {bound}"
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The items of the kernel [`row_bins`], made on the device: rows in bins of similar length, and parts of long rows.
 
-use super::bin_sizes::{GroupSizes, log_longest, resident_warps};
+use super::bin_sizes::{GroupSizes, KernelWarps, log_longest, resident_warps};
 use super::tasks::{LaunchArguments, RunArguments};
 use crate::csr::{DevicePattern, number};
 use crate::device::{DeviceBuffer, Scratch, ZeroCounters, optional_pointer};
@@ -20,6 +20,15 @@ use warprow_kernels::spmm::{Items, LargeItems, RowMarks};
 /// The longest row that is not cut, if the caller asks for one.
 const REQUESTED: RangeInclusive<u32> = 1..=1 << 30;
 
+/// How a run takes rows in bins.
+#[derive(Clone, Copy, Debug)]
+pub struct BinnedRun {
+    /// Lanes of a nonzero.
+    pub lanes_of_nonzero: u32,
+    /// Whether X is in shared memory.
+    pub has_shared_x: bool,
+}
+
 /// The bins for a number of lanes of a nonzero.
 #[derive(Clone, Copy, Debug)]
 struct Bins {
@@ -31,11 +40,17 @@ struct Bins {
 impl Bins {
     /// Those of so many parts, and of classes of rows that are not cut, the longest first: the power of two above the
     /// lengths of a class, and its rows.
-    fn new(lanes_of_nonzero: u32, resident_warps: u32, parts: u32, classes: &[(u32, u32)]) -> Self {
+    fn new(
+        lanes_of_nonzero: u32,
+        warps: KernelWarps,
+        (parts, longest): (u32, u32),
+        classes: &[(u32, u32)],
+    ) -> Self {
         let rows = classes
             .iter()
             .map(|&(above, rows)| (above, f64::from(rows)));
-        let sizes = GroupSizes::new(lanes_of_nonzero, resident_warps, parts.into(), rows);
+        let of_parts = (parts.into(), longest.into());
+        let sizes = GroupSizes::new(lanes_of_nonzero, warps, of_parts, rows);
         let ends = [32, 16, 8, 4, 2, 1].map(|lanes| {
             let has_enough = |(above, _): &&(u32, u32)| sizes.of_rows_below(*above) >= lanes;
             let in_bins = classes.iter().take_while(has_enough);
@@ -58,8 +73,8 @@ pub struct RowBins<E: SpmmElement> {
     parts: u32,
     /// The number of rows that are not cut and of parts.
     count: u32,
-    /// For 1, 2, 4 lanes of a nonzero and so on up to 32.
-    bins: Box<[Bins; 6]>,
+    /// For 1, 2, 4 lanes of a nonzero and so on up to 32; where X is in global memory, and in shared memory.
+    bins: Box<[[Bins; 2]; 6]>,
     items: DeviceBuffer<u32>,
     /// For the first part of each row, how many of its parts have been stored: 0 between runs.
     arrivals: ZeroCounters,
@@ -78,7 +93,8 @@ impl<E: SpmmElement> RowBins<E> {
         lanes_of_nonzero: u32,
     ) -> Result<Self, SpmmError> {
         let device = a.device();
-        let resident_warps = resident_warps(device.properties().multiprocessors);
+        let multiprocessors = device.properties().multiprocessors;
+        let resident_warps = resident_warps(multiprocessors);
         let log_longest = match requested {
             Some(longest) => longest.clamp(*REQUESTED.start(), *REQUESTED.end()).ilog2(),
             None => log_longest(a.rows, a.nonzeros(), resident_warps, lanes_of_nonzero),
@@ -126,9 +142,13 @@ impl<E: SpmmElement> RowBins<E> {
         let above = (1..).map(|class| plan::above(class, log_longest));
         let rows_of_class = first[1..].windows(2).map(|first| first[1] - first[0]);
         let classes: Vec<(u32, u32)> = above.zip(rows_of_class).collect();
-        let bins = Box::new(
-            [1, 2, 4, 8, 16, 32].map(|lanes| Bins::new(lanes, resident_warps, parts, &classes)),
-        );
+        let warps = [
+            KernelWarps::new(multiprocessors),
+            KernelWarps::with_shared_x(multiprocessors),
+        ];
+        let of_parts = (parts, 1 << log_longest);
+        let bins = [1, 2, 4, 8, 16, 32]
+            .map(|lanes| warps.map(|warps| Bins::new(lanes, warps, of_parts, &classes)));
         let numbers = items as usize * row_bins::NUMBERS_OF_ITEM as usize;
         let mut list = device.uninitialized::<u32>(numbers)?;
         if items > 0 {
@@ -150,31 +170,32 @@ impl<E: SpmmElement> RowBins<E> {
             cut_rows,
             parts,
             count: items,
-            bins,
+            bins: Box::new(bins),
             items: list,
             arrivals: ZeroCounters::new(device, parts as usize),
             partial_sums: Scratch::new(device),
         })
     }
 
-    /// The bins where a nonzero has so many lanes.
-    fn bins(&self, lanes_of_nonzero: u32) -> &Bins {
-        &self.bins[lanes_of_nonzero.clamp(1, 32).ilog2() as usize]
+    /// The bins for a run.
+    fn bins(&self, run: BinnedRun) -> &Bins {
+        let log_lanes = run.lanes_of_nonzero.clamp(1, 32).ilog2();
+        &self.bins[log_lanes as usize][usize::from(run.has_shared_x)]
     }
 
-    /// The number of blocks, where a nonzero has so many lanes.
-    pub fn blocks(&self, lanes_of_nonzero: u32) -> u32 {
-        self.bins(lanes_of_nonzero).blocks
+    /// The number of blocks of the bins.
+    pub fn blocks(&self, run: BinnedRun) -> u32 {
+        self.bins(run).blocks
     }
 
-    /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros, in a run that has
-    /// so many lanes for a nonzero. Lanes that have the same features add up the nonzeros of a row one after the other,
-    /// and a tree joins them; the same again for the parts of a row.
-    pub fn summation_depth(&self, terms: usize, lanes_of_nonzero: u32) -> usize {
+    /// The maximum number of roundings between a product and the sum of its row of `terms` nonzeros. Lanes that have the
+    /// same features add up the nonzeros of a row one after the other, and a tree joins them; the same again for the
+    /// parts of a row.
+    pub fn summation_depth(&self, terms: usize, run: BinnedRun) -> usize {
         const TREE: usize = 5;
-        let together = (32 / lanes_of_nonzero.clamp(1, 32)) as usize;
+        let together = (32 / run.lanes_of_nonzero.clamp(1, 32)) as usize;
         let longest = 1 << self.log_longest;
-        let sizes = self.bins(lanes_of_nonzero).sizes;
+        let sizes = self.bins(run).sizes;
         let of_lane = sizes.nonzeros_of_lane(terms.min(longest));
         let parts = terms.div_ceil(longest);
         1 + of_lane + TREE + parts.div_ceil(together) + TREE
@@ -186,7 +207,7 @@ impl<E: SpmmElement> RowBins<E> {
         run: &RunArguments<E>,
         launch: impl Fn(LaunchArguments<E>) -> Result<(), SpmmError>,
     ) -> Result<(), SpmmError> {
-        let &Bins { bins, blocks, .. } = self.bins(run.lanes_of_nonzero);
+        let &Bins { bins, blocks, .. } = self.bins(run.binned);
         let with = |partial, arrivals| {
             launch(LaunchArguments {
                 row_ptr: run.row_ptr,

@@ -1,5 +1,6 @@
 //! The tasks of a matrix, or of each block of its columns, made on the device: see [`tasks`].
 
+use super::row_bins::BinnedRun;
 use super::task_sizes::{Groupings, ItemSizes, Joining, TaskSizes, slots};
 use super::task_starts::{BlockRows, TaskStarts};
 use crate::csr::{DevicePattern, ReorderedPattern};
@@ -37,8 +38,8 @@ pub struct RunArguments<E: SpmmElement> {
     /// Items of a block of threads.
     pub items_of_block: u32,
     pub joining: Joining,
-    /// Lanes of a nonzero in `row_bins`.
-    pub lanes_of_nonzero: u32,
+    /// How `row_bins` takes the rows.
+    pub binned: BinnedRun,
     /// Whether the kernel of the first block of columns can join split rows itself.
     pub joins_split_rows: bool,
 }

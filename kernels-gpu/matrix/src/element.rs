@@ -47,6 +47,15 @@ pub trait Operand: Element {
     #[track_caller]
     unsafe fn load_mut<const WIDTH: usize>(from: GlobalMut<Self>, index: usize) -> Self::Vector;
 
+    /// As [`load`](Self::load), from shared memory.
+    ///
+    /// # Safety
+    ///
+    /// The elements have been stored, and no other thread writes them at the same time. The address
+    /// is a multiple of `WIDTH` elements.
+    #[track_caller]
+    unsafe fn load_shared<const WIDTH: usize>(from: Shared<Self>, index: usize) -> Self::Vector;
+
     /// The element at `index` of a vector, converted to the type of sums; exact.
     fn get(vector: &Self::Vector, index: usize) -> Self::Sum;
 
@@ -156,6 +165,7 @@ macro_rules! wide {
 
             load_wide!(load(Global));
             load_wide!(load_mut(GlobalMut));
+            load_wide!(load_shared(Shared));
 
             #[inline(always)]
             fn get(vector: &[Self; 4], index: usize) -> Self {
@@ -248,6 +258,7 @@ macro_rules! narrow {
 
             load_narrow!(load(Global));
             load_narrow!(load_mut(GlobalMut));
+            load_narrow!(load_shared(Shared));
 
             #[inline(always)]
             fn get(vector: &[u32; 4], index: usize) -> f32 {

@@ -164,7 +164,7 @@ impl<T> Clone for Items<T> {
 
 impl<T> Copy for Items<T> {}
 
-/// The sizes that a launch depends on; all but `row_starts` are at least 1.
+/// The sizes that a launch depends on; all but the last two are at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
     /// Rows of A and Y.
@@ -180,6 +180,9 @@ pub struct LaunchShape {
     /// Where rows of X and Y start, if not at multiples of `features`: the bitwise or of both leading dimensions, and
     /// of the elements by which X and Y start after a multiple of 16 bytes. 0 if X and Y are packed.
     pub row_starts: u32,
+    /// The blocks of a launch of [`row_bins` with X in shared memory](crate::product::row_bins::shared_x); 0 for all
+    /// other launches.
+    pub shared_x_blocks: u32,
 }
 
 impl LaunchShape {

@@ -103,6 +103,8 @@ fn choices() -> Vec<SpmmOptions> {
         ),
     ];
     choices.extend([8, 16, 32].map(|lanes| tuned(vector.lanes(lanes))));
+    let bins = SpmmTuning::new().kernel(SpmmKernel::RowBins);
+    choices.push(tuned(bins.shared_x(true)));
     let joined = SpmmTuning::new().kernel(SpmmKernel::Vector).lanes(32);
     choices.push(SpmmOptions::new().tuning(joined.join_tasks(true)));
     for reduction in [Reduction::Mean, Reduction::Max, Reduction::Min] {

@@ -40,6 +40,7 @@ fn options(random: &mut Random) -> SpmmOptions {
                         .maybe(|random| *random.choose(&[1, 2, 5, 16, 33, 64, 1 << 20, u32::MAX])),
                 )
                 .join_tasks(random.maybe(|random| random.once_in(2)))
+                .shared_x(random.maybe(|random| random.once_in(2)))
                 .lanes(random.maybe(|random| *random.choose(&[0, 1, 8, 16, 32, u32::MAX])))
                 .column_blocks(random.maybe(|random| *random.choose(&[0, 1, 2, 3, 7, u32::MAX])))
                 .order(random.maybe(|random| *random.choose(RowOrder::ALL))),

@@ -6,7 +6,7 @@ use support::devices_in_turn;
 use warprow::reference::Operation;
 use warprow::spmm::RowOrder;
 use warprow::{
-    CsrMatrix, Device, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, bf16, f16,
+    CsrMatrix, Device, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, bf16, f16,
 };
 use warprow_kernels::spmm::product::{tasks, vector};
 use warprow_kernels::spmm::{EpilogueKind, LaunchShape};
@@ -28,6 +28,7 @@ fn shape(features: u32, lanes: u32) -> LaunchShape {
         features,
         lanes,
         row_starts: 0,
+        shared_x_blocks: 0,
     }
 }
 
@@ -60,9 +61,14 @@ fn add_every_choice<E: SpmmElement>(chosen: &mut BTreeSet<&'static str>) {
                     .flat_map(|lanes| EPILOGUES.map(|epilogue| (lanes, epilogue)))
                 {
                     // It panics where the kernel is not instantiated.
-                    let shape = shape(features, lanes);
-                    let handle = kernel.handle::<E>(shape, reduction, epilogue);
-                    chosen.insert(handle.name());
+                    for shared_x_blocks in [0, 132] {
+                        let shape = LaunchShape {
+                            shared_x_blocks,
+                            ..shape(features, lanes)
+                        };
+                        let handle = kernel.handle::<E>(shape, reduction, epilogue);
+                        chosen.insert(handle.name());
+                    }
                 }
             }
         }
@@ -189,7 +195,10 @@ fn run_each_ending<E: SpmmElement>(
         ([2.0, -3.0], Some(EpilogueKind::Scaled)),
     ] {
         if let Some(epilogue) = epilogue {
-            let shape = shape(width, options.tuning.lanes.unwrap_or(1));
+            let shape = LaunchShape {
+                shared_x_blocks: u32::from(options.tuning.shared_x == Some(true)),
+                ..shape(width, options.tuning.lanes.unwrap_or(1))
+            };
             let handle = (plan.kernel()).handle::<E>(shape, options.reduction, epilogue);
             ran.insert(handle.name());
         }
@@ -204,6 +213,14 @@ fn run_each_ending<E: SpmmElement>(
 }
 
 fn run_every_choice<E: SpmmElement>(ran: &mut BTreeSet<&'static str>) {
+    // Lanes load one, two and four elements.
+    for (turn, features) in [7, 10, 12].into_iter().enumerate() {
+        let shared = |tuning: SpmmTuning| tuning.kernel(SpmmKernel::RowBins).shared_x(true);
+        for device in devices_in_turn(turn) {
+            let options = cut(Reduction::Sum).map_tuning(shared);
+            run_each_ending::<E>(&device, features, options, ran);
+        }
+    }
     for reduction in [Reduction::Sum, Reduction::Max] {
         for kernel in kernels(reduction) {
             // Only these have a choice of lanes.

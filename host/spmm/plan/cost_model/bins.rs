@@ -3,14 +3,15 @@
 use super::candidate::Candidate;
 use super::gpu::Gpu;
 use crate::spmm::plan::statistics::Statistics;
-use crate::spmm::product::bin_sizes::{GroupSizes, log_longest, resident_warps};
-use warprow_kernels::spmm::product::group_sum;
+use crate::spmm::product::bin_sizes::{GroupSizes, KernelWarps, log_longest, resident_warps};
 
 /// Rows, or parts of rows, that a warp takes at a time, and what it does for them.
 #[derive(Clone, Copy, Debug)]
 pub struct BinnedRows {
     /// Warps that take them, if none takes more than it has lanes for.
     pub warps: f64,
+    /// Nonzeros of a lane that are loaded together: a batch.
+    pub loads: f64,
     /// Batches of nonzeros that these warps load. The last one of a row is half full in the mean.
     pub batches: f64,
     /// Batches of the longest row that is not cut, or of a part.
@@ -23,25 +24,30 @@ impl BinnedRows {
     /// Those of a matrix.
     pub fn of(gpu: &Gpu, a: &Statistics, candidate: &Candidate) -> Self {
         let lanes = f64::from(candidate.lanes);
-        let resident_warps = resident_warps(gpu.multiprocessors as u32);
+        let multiprocessors = gpu.multiprocessors as u32;
+        let resident_warps = resident_warps(multiprocessors);
         let log_longest = log_longest(a.rows, a.nonzeros, resident_warps, candidate.lanes);
+        let warps = match candidate.has_shared_x {
+            true => KernelWarps::with_shared_x(multiprocessors),
+            false => KernelWarps::new(multiprocessors),
+        };
         let longest = 2.0_f64.powi(log_longest as i32);
         let of_warp = |lanes_of_group: f64| lanes_of_group / 32.0;
-        let batches = |nonzeros: f64, group: f64| {
-            nonzeros * lanes / (group * f64::from(group_sum::LOADS)) + 0.5
-        };
+        let batches =
+            |nonzeros: f64, group: f64| nonzeros * lanes / (group * warps.loads as f64) + 0.5;
         let is_cut = |rows: f64, nonzeros: f64| nonzeros / rows > longest;
         let power = |above| u32::try_from(above).unwrap_or(u32::MAX);
         let cut = a.lengths.iter();
         let cut = cut.filter(|&(_, rows, nonzeros)| is_cut(rows, nonzeros));
         let parts = cut.map(|(_, _, nonzeros)| nonzeros / longest).sum();
-        let uncut = a.lengths.iter();
+        let uncut = a.lengths.iter().rev();
         let uncut = uncut.filter(|&(_, rows, nonzeros)| !is_cut(rows, nonzeros));
         let uncut = uncut.map(|(above, rows, _)| (power(above), rows));
-        let sizes = GroupSizes::new(candidate.lanes, resident_warps, parts, uncut);
+        let sizes = GroupSizes::new(candidate.lanes, warps, (parts, longest), uncut);
         let rows = f64::from(a.rows);
         let mut found = Self {
             warps: (rows - a.lengths.used()).max(0.0) * of_warp(lanes),
+            loads: warps.loads as f64,
             batches: 0.0,
             longest: 0.0,
             column_loads: 0.0,

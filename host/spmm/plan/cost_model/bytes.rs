@@ -4,6 +4,7 @@ use super::caches::Misses;
 use super::product::Product;
 use super::tile::Tile;
 use super::{LINE, NONZERO_BYTES, WORD};
+use cuda_std::warp::WARP_SIZE;
 use warprow_kernels::spmm::SpmmKernel;
 use warprow_kernels::spmm::product::row_bins;
 
@@ -38,14 +39,58 @@ impl Product<'_> {
     pub fn l2_seconds(&self, misses: &Misses) -> f64 {
         let of_x = self.loaded_tiles() * self.tile.loaded(SECTOR) * misses.l1;
         let bytes = of_x + self.list_bytes() * self.tile.count + self.result_bytes();
-        let per_cycle = self.constants.l2_bytes_per_cycle * self.gpu.relative_l2_rate;
-        bytes / (self.cycles_per_second() * per_cycle)
+        bytes / (self.cycles_per_second() * self.l2_bytes_per_cycle())
     }
 
-    /// The L1 cache's seconds.
+    /// The seconds in which each multiprocessor copies X to its shared memory.
+    pub fn copy_seconds(&self) -> f64 {
+        if !self.candidate.has_shared_x {
+            return 0.0;
+        }
+        let bytes = f64::from(self.a.cols) * self.candidate.row.bytes();
+        bytes / (self.l2_bytes_per_cycle() * self.gpu.clock)
+    }
+
+    /// What a multiprocessor gets from the L2 cache in a cycle.
+    fn l2_bytes_per_cycle(&self) -> f64 {
+        self.constants.l2_bytes_per_cycle * self.gpu.relative_l2_rate
+    }
+
+    /// The time in which shared memory serves a nonzero, over that of the L1 cache for a line. A word of each bank, a line
+    /// in all, is served at a time. Rows of X that are loaded together begin at random banks, so the busiest bank has
+    /// several of them: about 1 + log2(n) / 2 of n rows that fill all banks once.
+    fn shared_lines_of_nonzero(&self) -> f64 {
+        let row_in_lines = self.candidate.row.bytes() / LINE;
+        let rows = (1.0 / row_in_lines).max(1.0);
+        (1.0 + rows.log2() / 2.0) * row_in_lines
+    }
+
+    /// The lines that a load of X touches, over those if each nonzero had lines of its own. Nonzeros of a row that are
+    /// loaded together may share a line. The columns of a row are taken for random.
+    fn share_of_line(&self) -> f64 {
+        let together = match self.candidate.kernel {
+            SpmmKernel::Vector => 1.0,
+            SpmmKernel::RowGroups => self.group / self.lanes,
+            _ => f64::from(WARP_SIZE) / self.lanes,
+        };
+        let rows_of_line = LINE / self.candidate.row.bytes();
+        if together <= 1.0 || rows_of_line <= 1.0 {
+            return 1.0;
+        }
+        let density = (self.mean_row / self.used_columns).min(1.0);
+        // The lines that a whole row of A touches, over its nonzeros.
+        let of_row = (1.0 - (1.0 - density).powf(rows_of_line)) / (density * rows_of_line);
+        // The first nonzero of a load touches a line, each further one a new line as often as in the row.
+        of_row + (1.0 - of_row) / together
+    }
+
+    /// The seconds of the L1 cache, and of shared memory.
     pub fn l1_seconds(&self) -> f64 {
         let loads = Tile::loads(self.candidate);
-        let of_x = self.nonzeros * loads.count * loads.loaded(LINE) / LINE;
+        let of_x = match self.candidate.has_shared_x {
+            true => self.nonzeros * self.shared_lines_of_nonzero(),
+            false => self.nonzeros * loads.count * loads.loaded(LINE) / LINE * self.share_of_line(),
+        };
         // A load of n consecutive words touches 1 + 4 n / 128 lines in the mean. There is one of values for each one of
         // columns.
         let of_lists = 2.0 * self.column_loads() + NONZERO_BYTES * self.nonzeros / LINE;

@@ -26,7 +26,10 @@ pub struct Misses {
 impl Product<'_> {
     /// The miss rates of the candidate.
     pub fn misses(&self) -> Misses {
-        let l1 = self.a.locality.of(self.neighbours()) * self.l1_uncovered();
+        let l1 = match self.candidate.has_shared_x {
+            true => 0.0,
+            false => self.a.locality.of(self.neighbours()) * self.l1_uncovered(),
+        };
         let c = self.constants;
         let l2_bytes = c.l2_share * self.gpu.l2_bytes;
         let row_bytes = self.candidate.row.bytes();

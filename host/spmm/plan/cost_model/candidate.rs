@@ -1,7 +1,8 @@
 //! What a plan chooses from, as the cost model sees it.
 
 use crate::spmm::options::SpmmElement;
-use warprow_kernels::spmm::product::{in_step, row_bins, row_groups, vector};
+use warprow_kernels::spmm::product::row_bins::{self, shared_x};
+use warprow_kernels::spmm::product::{in_step, row_groups, vector};
 use warprow_kernels::spmm::{EpilogueKind, LaunchShape, Reduction, SpmmKernel};
 
 /// The most tiles of `in_step` with fewer lanes than the usual ones.
@@ -26,6 +27,8 @@ pub struct FeatureRow {
     is_one_tile: bool,
     /// Whether there is a kernel for one feature alone.
     is_single: bool,
+    /// Whether there is a kernel that has X in shared memory.
+    may_have_shared_x: bool,
     /// How the kernels for one block of columns end a row.
     epilogue: EpilogueKind,
 }
@@ -50,6 +53,7 @@ impl FeatureRow {
             features,
             lanes: 32,
             row_starts: 0,
+            shared_x_blocks: 0,
         };
         let usual = LaunchShape { lanes: 0, ..shape };
         let lanes_of_nonzero = row_bins::lanes_of_nonzero::<E>(shape, reduction);
@@ -64,6 +68,7 @@ impl FeatureRow {
             is_one_tile: features <= row_bins::MAX_FEATURES
                 && row_bins::has_one_tile::<E>(features, reduction),
             is_single: features == 1 && !reduction.is_extremum(),
+            may_have_shared_x: !reduction.is_extremum(),
             epilogue,
         }
     }
@@ -109,6 +114,7 @@ impl FeatureRow {
             tile: loads.tile(lanes),
             load: lanes * loads.width(),
             blocks,
+            has_shared_x: false,
         }
     }
 
@@ -133,6 +139,7 @@ impl FeatureRow {
                 tile: loads.tile_width(),
                 load: lanes * loads.width,
                 blocks: 1,
+                has_shared_x: false,
             }
         })
     }
@@ -167,6 +174,18 @@ impl FeatureRow {
         (self.is_one_tile).then_some(self.whole_row(SpmmKernel::RowBins, 32))
     }
 
+    /// `row_bins` with X in shared memory, if that has room for so many rows of X.
+    pub fn row_bins_with_shared_x(self, cols: u32, shared_bytes: u32) -> Option<Candidate> {
+        let bins = self.row_bins().filter(|_| self.may_have_shared_x)?;
+        // At most 128 features.
+        let row_bytes = u64::from(self.features * self.element_bytes);
+        let fits = u64::from(cols) * row_bytes <= shared_bytes.into();
+        fits.then_some(Candidate {
+            has_shared_x: true,
+            ..bins
+        })
+    }
+
     /// A kernel that has all features of a row at once.
     fn whole_row(self, kernel: SpmmKernel, group: u32) -> Candidate {
         Candidate {
@@ -177,6 +196,7 @@ impl FeatureRow {
             tile: self.features,
             load: self.features,
             blocks: 1,
+            has_shared_x: false,
         }
     }
 
@@ -212,6 +232,8 @@ pub struct Candidate {
     pub load: u32,
     /// Blocks of columns.
     pub blocks: u32,
+    /// Whether X is in shared memory.
+    pub has_shared_x: bool,
 }
 
 impl Candidate {
@@ -222,6 +244,7 @@ impl Candidate {
         let width = self.load / self.lanes.max(1);
         match (self.kernel, width) {
             (SpmmKernel::Vector, _) => self.resident_warps_of_vector(width),
+            (SpmmKernel::RowBins, _) if self.has_shared_x => f64::from(shared_x::WARPS),
             (SpmmKernel::RowGroups | SpmmKernel::RowBins, _) => 48.0,
             (SpmmKernel::InStep, 2) => 36.0,
             _ => 32.0,

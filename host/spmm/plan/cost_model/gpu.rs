@@ -24,6 +24,8 @@ pub struct Gpu {
     pub launch_seconds: f64,
     /// Bytes of a multiprocessor's L1 cache.
     pub l1_bytes: f64,
+    /// Bytes of shared memory that a block can have.
+    pub shared_bytes: u32,
     /// Bytes of the L2 cache.
     pub l2_bytes: f64,
 }
@@ -45,6 +47,7 @@ impl Gpu {
             launch_seconds: rates.launch_nanoseconds.map_or(LAUNCH_SECONDS, seconds),
             memory_rate: rates.memory_bytes_per_second as f64,
             l1_bytes: rates.l1_bytes as f64,
+            shared_bytes: properties.max_shared_bytes_per_block,
             l2_bytes: properties.l2_bytes? as f64,
         })
     }

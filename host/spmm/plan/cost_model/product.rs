@@ -84,7 +84,7 @@ impl<'a> Product<'a> {
 
     /// The batches of nonzeros that a group of `row_groups` loads for a row. The last one is half full in the mean.
     pub fn batches(&self, length: f64) -> f64 {
-        let batch = self.group / self.lanes * f64::from(group_sum::LOADS);
+        let batch = self.group / self.lanes * group_sum::LOADS as f64;
         length / batch + 0.5
     }
 

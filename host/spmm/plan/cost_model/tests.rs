@@ -285,6 +285,7 @@ fn the_resident_warps_of_vector_and_in_step_are_those_that_the_registers_of_thei
             features,
             lanes,
             row_starts: 0,
+            shared_x_blocks: 0,
         };
         for (blocks, epilogue) in [
             (1, EpilogueKind::Plain),

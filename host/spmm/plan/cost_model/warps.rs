@@ -35,8 +35,9 @@ impl Product<'_> {
         let per_nonzero = c.instructions_per_nonzero
             + c.instructions_per_load * loads_of_lane
             + c.instructions_per_element * per_lane;
-        let of_batch = f64::from(group_sum::LOADS) * per_nonzero;
+        let of_batch = group_sum::LOADS as f64 * per_nonzero;
         let issued = if let Some(binned) = self.binned {
+            let of_batch = binned.loads * per_nonzero;
             binned.batches * of_batch + binned.warps * c.instructions_per_group
         } else if self.has_kernel(SpmmKernel::RowGroups) {
             let of_row = self.batches(self.longest_of_warp()) * of_batch + c.instructions_per_group;
@@ -89,6 +90,8 @@ impl Product<'_> {
             SpmmKernel::Vector if self.has_resident_tasks() => self.cycles_of_resident_task(),
             // Tasks are many and small.
             SpmmKernel::Vector => waves.max(1.0) * of_item,
+            // Each warp takes rows until none is left.
+            _ if self.candidate.has_shared_x => waves.max(1.0) * of_item,
             // Teams share the rows of the last wave.
             SpmmKernel::InStep if waves.fract() > 0.0 => {
                 waves.floor() * of_item + self.cycles_in_team(self.team_of_last_wave())
@@ -182,7 +185,9 @@ impl Product<'_> {
             // `spmv` loads the next nonzeros before it adds up the present ones: latency does not bound it.
             _ => self.binned.map_or((rows, 0.0), |binned| {
                 let cycles = binned.warps * c.cycles_per_binned_row;
-                (binned.warps, cycles + binned.batches * c.cycles_per_batch)
+                // Batches of twice as many loads take twice as long.
+                let loads = binned.batches * binned.loads / group_sum::LOADS as f64;
+                (binned.warps, cycles + loads * c.cycles_per_batch)
             }),
         }
     }
@@ -205,6 +210,7 @@ impl Product<'_> {
                 }
             }
             _ => self.binned.map_or((0.0, 0.0), |binned| {
+                // Latency: a batch of more loads takes as long.
                 let cycles = c.cycles_per_binned_row + binned.longest * of_last_batch;
                 (cycles / self.gpu.clock, 0.0)
             }),

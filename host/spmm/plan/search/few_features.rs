@@ -21,6 +21,17 @@ const LEAST_VARIATION: f64 = 0.7;
 /// plan that counts nothing assumes 1, so its locality does not tell.
 const LEAST_LOCALITY_WITHOUT_SHARING: f64 = 0.9;
 
+/// The part of the predicted time of `row_bins` that X in shared memory gains at least in plans that do not time
+/// candidates.
+const LEAST_GAIN_OF_SHARED_X: f64 = 0.07;
+
+/// The mean row from which on such plans have X in shared memory.
+const LEAST_ROW_FOR_SHARED_X: f64 = 64.0;
+
+/// The locality of rows near each other from which on they do. With less, rows near each other share columns, as in a
+/// band. The columns of a row often lie together then, and the L1 cache loads them faster than the model assumes.
+const LEAST_LOCALITY_FOR_SHARED_X: f64 = 0.7;
+
 /// Whether `row_groups` is considered for so many features.
 fn may_have_groups(a: &Statistics, features: u32) -> bool {
     features <= MAX_FEATURES_IF_LARGE || is_small(a)
@@ -56,10 +67,61 @@ impl Search {
         self.row.spmv().filter(|_| self.leaves(SpmmKernel::Spmv))
     }
 
-    /// `row_bins`, if it is left.
-    pub(super) fn row_bins(&self) -> Option<Candidate> {
-        let bins = self.row.row_bins();
-        bins.filter(|_| self.leaves(SpmmKernel::RowBins))
+    /// `row_bins`, if it is left: with X in global and in shared memory.
+    pub(super) fn row_bins(&self) -> impl Iterator<Item = Candidate> {
+        let is_left = self.leaves(SpmmKernel::RowBins);
+        let all = self.row_bins_with(self.row, self.shared_x);
+        all.filter(move |_| is_left)
+    }
+
+    /// `row_bins` with a row of X. `asked_for` says whether X is to be in shared memory, where that has room for it.
+    fn row_bins_with(
+        &self,
+        row: FeatureRow,
+        asked_for: Option<bool>,
+    ) -> impl Iterator<Item = Candidate> {
+        let (cols, bytes) = (self.statistics.cols, self.model.shared_bytes());
+        let shared = row.row_bins_with_shared_x(cols, bytes);
+        let shared = shared.filter(|_| asked_for != Some(false));
+        let is_only = asked_for == Some(true) && shared.is_some();
+        let global = row.row_bins().filter(|_| !is_only);
+        global.into_iter().chain(shared)
+    }
+
+    /// False if the candidate has X in shared memory, nobody has asked for it, and the predicted gain is too small.
+    pub(super) fn gains_by_shared_x(
+        &self,
+        a: &Statistics,
+        candidate: &Candidate,
+        asked_for: Option<bool>,
+    ) -> bool {
+        if asked_for.is_some() || !candidate.has_shared_x {
+            return true;
+        }
+        let global = Candidate {
+            has_shared_x: false,
+            ..*candidate
+        };
+        let seconds = |candidate: &Candidate| self.model.predict(a, candidate).seconds;
+        let may_gain = a.mean_row() >= LEAST_ROW_FOR_SHARED_X
+            && a.locality.near >= LEAST_LOCALITY_FOR_SHARED_X;
+        may_gain && seconds(candidate) < (1.0 - LEAST_GAIN_OF_SHARED_X) * seconds(&global)
+    }
+
+    /// `row_bins` in a run with a row of X; `None` for more than 128 features, or several tiles.
+    pub fn row_bins_of_run(&self, row: FeatureRow) -> Option<Candidate> {
+        let asked_for = self.requested_shared_x(row);
+        let all = self.row_bins_with(row, asked_for);
+        all.filter(|candidate| self.gains_by_shared_x(&self.statistics, candidate, asked_for))
+            .last()
+    }
+
+    /// Whether X is asked to be in shared memory in a run with a row of X.
+    pub fn requested_shared_x(&self, row: FeatureRow) -> Option<bool> {
+        match row.features() == self.row.features() {
+            true => self.shared_x,
+            false => self.shared_x_of_others,
+        }
     }
 
     /// `row_groups`, with the numbers of lanes that the caller leaves.
@@ -79,7 +141,7 @@ impl Search {
         let may_have_groups = self.is_sum && may_have_groups(&self.statistics, row.features());
         let groups = row.row_groups().filter(|_| may_have_groups);
         let may_have_bins = may_have_bins(&self.statistics, row.features());
-        let all = groups.chain(row.row_bins().filter(|_| may_have_bins));
+        let all = groups.chain(self.row_bins_of_run(row).filter(|_| may_have_bins));
         let best = all.map(|candidate| (seconds(&candidate), candidate.kernel));
         let best = best.min_by(|one, other| one.0.total_cmp(&other.0));
         best.filter(|(least, _)| *least < seconds(other))

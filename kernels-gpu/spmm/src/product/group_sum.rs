@@ -1,7 +1,7 @@
-//! The sum of a row by a group of lanes: for few features, without shared memory.
+//! The sum of a row by a group of lanes: for few features, with X in global or shared memory.
 //!
 //! Within the group, a nonzero has as many lanes as its row of X has vectors. Each lane loads the columns and values of
-//! its own nonzeros, four rounds at a time:
+//! its own nonzeros, four or eight rounds (`COUNT`) at a time:
 //!
 //! ```text
 //! 8 features (2 lanes of 4), a group of 8 lanes, a row of 7 nonzeros
@@ -11,14 +11,13 @@
 //!                       4     5     6     -
 //! ```
 
-use crate::product::lane_columns::LaneColumns;
+use crate::product::lane_columns::LaneVectors;
 use crate::product::reduction::{Reducer, Reduction};
 use core::array;
-use warprow_kernels_matrix::Operand;
-use warprow_kernels_matrix::{Csr, Dense};
+use warprow_kernels_matrix::{Csr, Operand};
 
 /// Nonzeros of a lane that are loaded together.
-pub const LOADS: u32 = 4;
+pub const LOADS: usize = 4;
 
 /// Neighbouring features that a lane has: the widest vector whose width divides `multiple`, the number of features or
 /// [that of a shape](crate::LaunchShape::vector_multiple).
@@ -33,8 +32,8 @@ pub(in crate::product) fn width<T: Operand>(multiple: u32, reduction: Reduction)
     *widths.iter().find(fits).unwrap_or(&1)
 }
 
-/// The lane's part of the reduction of a row: of every nonzero that it loads, its vector of features from `feature` on.
-/// The group loads `step` nonzeros at a time, of which the lane's is number `first`.
+/// The lane's part of the reduction of a row: of every nonzero that it loads, its vector of the row of X. The group
+/// loads `step` nonzeros at a time, of which the lane's is number `first`.
 ///
 /// # Safety
 ///
@@ -45,14 +44,16 @@ pub(in crate::product) fn width<T: Operand>(multiple: u32, reduction: Reduction)
     reason = "iterators over the arrays are not unrolled, and put them into local memory"
 )]
 #[inline(always)]
-pub(in crate::product) unsafe fn of_lane<T: Operand, R: Reducer, const WIDTH: usize>(
-    (a, x): (&Csr<T::Sum>, &Dense<T>),
+pub(in crate::product) unsafe fn of_lane<
+    T: Operand,
+    R: Reducer,
+    const WIDTH: usize,
+    const COUNT: usize,
+>(
+    (a, x): (&Csr<T::Sum>, impl LaneVectors<T>),
     (step, first): (u32, u32),
     (start, end): (u32, u32),
-    feature: u32,
 ) -> [T::Sum; WIDTH] {
-    const COUNT: usize = LOADS as usize;
-    let x = LaneColumns::<T, 1, WIDTH, 1>::new(x, feature as usize);
     let value_bytes = size_of::<T::Sum>() as u32;
     let mut sum = [R::start(); WIDTH];
     if first >= end - start {
@@ -71,17 +72,16 @@ pub(in crate::product) unsafe fn of_lane<T: Operand, R: Reducer, const WIDTH: us
                 array::from_fn(|i| a.col_idx.offset_rows(nonzeros[i], 4).load(0));
             let values: [T::Sum; COUNT] =
                 array::from_fn(|i| a.values.offset_rows(nonzeros[i], value_bytes).load(0));
-            let elements: [[T::Vector; 1]; COUNT] = array::from_fn(|i| x.load(cols[i]));
+            let vectors: [T::Vector; COUNT] = array::from_fn(|i| x.vector(cols[i]));
             for i in 0..COUNT {
                 if i as u32 * step < left {
-                    sum =
-                        array::from_fn(|k| R::take(values[i], T::get(&elements[i][0], k), sum[k]));
+                    sum = array::from_fn(|k| R::take(values[i], T::get(&vectors[i], k), sum[k]));
                 }
             }
         }
-        if left <= LOADS * step {
+        if left <= COUNT as u32 * step {
             return sum;
         }
-        position += LOADS * step;
+        position += COUNT as u32 * step;
     }
 }

@@ -22,8 +22,11 @@
 //!
 //! When to use it: for 2 to 128 features, where rows have different lengths.
 
+pub mod shared_x;
+
 pub use crate::bins::BLOCK;
 use crate::product::group_sum;
+use crate::product::lane_columns::{LaneColumns, LaneVectors};
 use crate::product::lane_groups::{self, LaneGroups};
 use crate::product::reduction::{Greatest, Reducer, Reduction, Total};
 use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
@@ -79,7 +82,14 @@ pub fn lanes_of_nonzero<T: Operand>(shape: LaunchShape, reduction: Reduction) ->
 }
 
 /// A block for each item of the shape: the [blocks of the bins](crate::RowBins::new).
-pub fn launch<T: Operand>(shape: LaunchShape, _: Reduction, _: EpilogueKind) -> LaunchConfig {
+pub fn launch<T: Operand>(
+    shape: LaunchShape,
+    reduction: Reduction,
+    _: EpilogueKind,
+) -> LaunchConfig {
+    if shared_x::is_used(shape, reduction) {
+        return shared_x::launch::<T>(shape);
+    }
     LaunchConfig::new(shape.items, BLOCK)
 }
 
@@ -90,6 +100,9 @@ pub fn handle<T: Operand>(
     reduction: Reduction,
     _: EpilogueKind,
 ) -> Kernel<crate::GeneralArguments<T>> {
+    if shared_x::is_used(shape, reduction) {
+        return shared_x::handle::<T>(shape);
+    }
     match group_sum::width::<T>(shape.vector_multiple(), reduction) {
         _ if reduction.is_extremum() => row_bins_max::<T, 1>(),
         1 => row_bins::<T, 1>(),
@@ -127,7 +140,18 @@ pub unsafe fn row_bins<T: Operand, const WIDTH: usize>(
     scaling: Scaling<SumOf<T>>,
 ) {
     // SAFETY: `reduce_row` wants what this kernel wants.
-    unsafe { reduce_row::<T, Total, WIDTH>(a, x, y, items, scaling) };
+    unsafe {
+        let columns = |feature: u32| LaneColumns::<T, 1, WIDTH, 1>::new(&x, feature as usize);
+        let (block, thread) = (thread::block_idx_x(), thread::thread_idx_x());
+        reduce_row::<T, Total, WIDTH, { group_sum::LOADS }, _>(
+            a,
+            (x.cols, columns),
+            y,
+            items,
+            scaling,
+            (block, thread),
+        );
+    };
 }
 
 /// As [`row_bins`], with the greatest product of a row in the place of the sum.
@@ -148,25 +172,43 @@ pub unsafe fn row_bins_max<T: Operand, const WIDTH: usize>(
     scaling: Scaling<SumOf<T>>,
 ) {
     // SAFETY: `reduce_row` wants what this kernel wants.
-    unsafe { reduce_row::<T, Greatest, WIDTH>(a, x, y, items, scaling) };
+    unsafe {
+        let columns = |feature: u32| LaneColumns::<T, 1, WIDTH, 1>::new(&x, feature as usize);
+        let (block, thread) = (thread::block_idx_x(), thread::thread_idx_x());
+        reduce_row::<T, Greatest, WIDTH, { group_sum::LOADS }, _>(
+            a,
+            (x.cols, columns),
+            y,
+            items,
+            scaling,
+            (block, thread),
+        );
+    };
 }
 
-/// The row of the lane's group, or a part of it; then the row whose last part the warp has stored.
+/// The row of the lane's group, or a part of it; then the row whose last part the warp has stored. `x` has the number
+/// of features, and where a lane loads its columns of X from a feature on. The thread is one of a block of [`BLOCK`].
 ///
 /// # Safety
 ///
-/// The contract of the kernel that calls it.
+/// The contract of the kernel that calls it. All lanes of the warp call it, with neighbouring threads of the same block.
 #[inline(always)]
-unsafe fn reduce_row<T: Operand, R: Reducer, const WIDTH: usize>(
+unsafe fn reduce_row<
+    T: Operand,
+    R: Reducer,
+    const WIDTH: usize,
+    const COUNT: usize,
+    V: LaneVectors<T>,
+>(
     a: Csr<SumOf<T>>,
-    x: Dense<T>,
+    (features, columns): (u32, impl Fn(u32) -> V),
     y: DenseMut<T>,
     items: Items<SumOf<T>>,
     scaling: Scaling<SumOf<T>>,
+    (block, thread): (u32, u32),
 ) {
-    let bin = items.bins.of_block(thread::block_idx_x());
-    let lanes = LaneGroups::new(x.cols, WIDTH as u32);
-    let thread = thread::thread_idx_x();
+    let bin = items.bins.of_block(block);
+    let lanes = LaneGroups::new(features, WIDTH as u32);
     let lane = thread & (bin.lanes() - 1);
     let item = bin.item(thread);
     // All groups take part in the shuffles of their warp.
@@ -180,20 +222,19 @@ unsafe fn reduce_row<T: Operand, R: Reducer, const WIDTH: usize>(
             [0; NUMBERS_OF_ITEM as usize]
         };
         let mut first_feature = 0;
-        while first_feature < x.cols {
+        while first_feature < features {
             let feature = first_feature + lanes.vector() * WIDTH as u32;
             let nonzeros_of_group = (lanes.of_lane(bin.lanes()), lanes.of_lane(lane));
-            let part = group_sum::of_lane::<T, R, WIDTH>(
-                (&a, &x),
+            let part = group_sum::of_lane::<T, R, WIDTH, COUNT>(
+                (&a, columns(feature)),
                 nonzeros_of_group,
                 (start, end),
-                feature,
             );
             let mut sum = lane_groups::join::<T::Sum, R, WIDTH>(lanes, bin.lanes(), part);
             if has_item && lane < lanes.lanes() {
                 if item < items.bins.parts {
-                    if feature < x.cols {
-                        let index = item as usize * x.cols as usize + feature as usize;
+                    if feature < features {
+                        let index = item as usize * features as usize + feature as usize;
                         T::Sum::store(items.partial, index, sum);
                     }
                 } else {
@@ -208,7 +249,7 @@ unsafe fn reduce_row<T: Operand, R: Reducer, const WIDTH: usize>(
                         items: &items,
                         row_of_y: Some(row_of_y),
                         feature,
-                        features: x.cols,
+                        features,
                     };
                     RowEpilogue::<T>::write::<1, WIDTH, 1>(&scaling, output, [sum]);
                 }

@@ -15,6 +15,7 @@
 //! whole row, so a long row still runs when all other groups have ended; `row_bins` is for such rows.
 
 use crate::product::group_sum::{self, width};
+use crate::product::lane_columns::LaneColumns;
 use crate::product::lane_groups::{self, LaneGroups};
 use crate::product::reduction::{Reduction, Total};
 use crate::product::row_epilogue::{LaneOutput, RowEpilogue};
@@ -118,11 +119,11 @@ pub unsafe fn row_groups<T: Operand, const WIDTH: usize>(
             let feature = first_feature + lanes.vector() * WIDTH as u32;
             let (threads, thread) = (thread::block_dim_x(), thread::thread_idx_x());
             let nonzeros_of_group = (lanes.of_lane(threads), lanes.of_lane(thread));
-            let part = group_sum::of_lane::<T, Total, WIDTH>(
-                (&a, &x),
+            let columns = LaneColumns::<T, 1, WIDTH, 1>::new(&x, feature as usize);
+            let part = group_sum::of_lane::<T, Total, WIDTH, { group_sum::LOADS }>(
+                (&a, columns),
                 nonzeros_of_group,
                 (start, end),
-                feature,
             );
             let sum = lane_groups::join::<T::Sum, Total, WIDTH>(lanes, threads, part);
             if has_row && thread < lanes.lanes() {

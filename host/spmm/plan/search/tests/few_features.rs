@@ -10,7 +10,7 @@ fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
         (200_000, 20, 8, 2, 4),
         (200_000, 50, 8, 2, 8),
         (200_000, 100, 16, 4, 16),
-        (4_000, 500, 8, 2, 32),
+        (6_000, 500, 16, 4, 32),
         (60_000, 4, 32, 8, 8),
     ] {
         let a = Statistics {
@@ -25,6 +25,59 @@ fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
             "{rows} rows of {mean_row}, {wide} features"
         );
     }
+}
+
+#[test]
+fn x_is_in_shared_memory_where_rows_are_long_and_it_fits_unless_the_caller_says_otherwise() {
+    let of = |cols, mean_row, wide, asked_for| {
+        let a = Statistics {
+            cols,
+            columns: LengthBins::even(cols, 8_000 * mean_row),
+            ..even(8_000, mean_row, Localities::NONE)
+        };
+        let tuning = SpmmTuning::new().shared_x(asked_for);
+        let found = search(a, features(wide).tuning(tuning));
+        let other = FeatureRow::new::<f32>(wide / 2, Reduction::Sum, EpilogueKind::Plain);
+        let [own, other] = [found.row, other].map(|row| found.row_bins_of_run(row).unwrap());
+        [own, other].map(|bins| bins.has_shared_x)
+    };
+    let chosen = None::<bool>;
+    assert_eq!(of(12_000, 300, 4, chosen), [true, true]);
+    assert_eq!(of(12_000, 300, 8, chosen), [false, true], "it does not fit");
+    assert_eq!(of(12_000, 40, 4, chosen), [false, false], "short rows");
+    assert_eq!(of(12_000, 300, 4, Some(false)), [false, false]);
+    assert_eq!(of(12_000, 40, 4, Some(true)), [true, true]);
+    assert_eq!(
+        of(12_000, 40, 8, Some(true)),
+        [false, true],
+        "it does not fit"
+    );
+}
+
+#[test]
+fn what_is_measured_for_a_number_of_features_says_nothing_of_others() {
+    let a = |mean_row| even(8_000, mean_row, Localities::NONE);
+    for measured in [false, true] {
+        let tuning = SpmmTuning::new().kernel(SpmmKernel::RowBins);
+        let has_shared_x = |mean_row, wide| {
+            let found = search(a(mean_row), features(4)).tuned(tuning.shared_x(measured));
+            let row = FeatureRow::new::<f32>(wide, Reduction::Sum, EpilogueKind::Plain);
+            found.row_bins_of_run(row).unwrap().has_shared_x
+        };
+        assert_eq!([4, 2].map(|wide| has_shared_x(10, wide)), [measured, false]);
+        assert_eq!([4, 6].map(|wide| has_shared_x(400, wide)), [measured, true]);
+    }
+}
+
+#[test]
+fn plans_that_measure_time_row_bins_with_x_in_global_and_in_shared_memory() {
+    let a = even(4_000, 300, Localities::NONE);
+    let timed = search(a, features(8)).best_of_each(10.0);
+    let bins = timed.iter().map(|choice| choice.candidate);
+    let bins = bins.filter(|candidate| candidate.kernel == SpmmKernel::RowBins);
+    let mut bins: Vec<bool> = bins.map(|candidate| candidate.has_shared_x).collect();
+    bins.sort_unstable();
+    assert_eq!(bins, [false, true]);
 }
 
 /// A matrix of `rows` rows, of which each hundredth has 50 times as many nonzeros as the others.
