@@ -279,8 +279,8 @@ impl Search {
         best.unwrap_or_else(|| self.choice(a, self.row.vector(8, 1)))
     }
 
-    /// The best candidate of each kernel and number of lanes, with X in global and in shared memory, the best of all first. Those that are predicted to take
-    /// more than `most` times as long as the best are left out.
+    /// The best candidate of each kernel and number of lanes, with X in global and in shared memory, the best of all
+    /// first. Those that are predicted to take more than `most` times as long as the best are left out.
     pub fn best_of_each(&self, most: f64) -> Vec<Choice> {
         let mut all = self.candidates(&self.statistics);
         all.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));

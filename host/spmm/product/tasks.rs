@@ -14,9 +14,8 @@ use cuda_std::memory::{Global, GlobalMut};
 use std::fmt;
 use std::sync::Arc;
 use warprow_kernels::matrix::DenseMut;
-use warprow_kernels::spmm::product::column_blocks;
 use warprow_kernels::spmm::product::tasks::{self, SplitRowLists};
-use warprow_kernels::spmm::product::vector;
+use warprow_kernels::spmm::product::{column_blocks, vector};
 use warprow_kernels::spmm::{Items, LargeItems, Reduction, Scaling};
 
 /// Maximum number of groups of tasks for each split row in a matrix of many split rows.

@@ -56,9 +56,9 @@ impl Product<'_> {
         self.constants.l2_bytes_per_cycle * self.gpu.relative_l2_rate
     }
 
-    /// The time in which shared memory serves a nonzero, over that of the L1 cache for a line. A word of each bank, a line
-    /// in all, is served at a time. Rows of X that are loaded together begin at random banks, so the busiest bank has
-    /// several of them: about 1 + log2(n) / 2 of n rows that fill all banks once.
+    /// The time in which shared memory serves a nonzero, over that of the L1 cache for a line. A word of each bank, a
+    /// line in all, is served at a time. Rows of X that are loaded together begin at random banks, so the busiest bank
+    /// has several of them: about 1 + log2(n) / 2 of n rows that fill all banks once.
     fn shared_lines_of_nonzero(&self) -> f64 {
         let row_in_lines = self.candidate.row.bytes() / LINE;
         let rows = (1.0 / row_in_lines).max(1.0);

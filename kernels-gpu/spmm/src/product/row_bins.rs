@@ -191,7 +191,8 @@ pub unsafe fn row_bins_max<T: Operand, const WIDTH: usize>(
 ///
 /// # Safety
 ///
-/// The contract of the kernel that calls it. All lanes of the warp call it, with neighbouring threads of the same block.
+/// The contract of the kernel that calls it. All lanes of the warp call it, with neighbouring threads of the same
+/// block.
 #[inline(always)]
 unsafe fn reduce_row<
     T: Operand,
