@@ -8,7 +8,6 @@ from .recorded import L1_BYTES, longest_uncut
 START = {
     "memory_efficiency": 0.9,
     "l2_bytes_per_cycle": 32.0,
-    "load_overhead_bytes": 16.0,
     "l2_share": 0.6,
     "l1_share": 0.4,
     "l1_cycles_per_line": 1.0,
@@ -18,7 +17,7 @@ START = {
     "instructions_per_element": 4.0,
     "divergence": 0.1,
     "instructions_per_row_end": 60.0,
-    "row_lookup": 5.0,
+    "row_lookup": 10.0,
     "cycles_per_row_in_step": 2500.0,
     "cycles_per_nonzero_in_step": 80.0,
     "instructions_per_group": 60.0,
@@ -42,7 +41,8 @@ LEAST_SPLIT_ROW = 64.0
 ROW_STEPS = 2.0
 LAUNCH_MS = 3.0e-3
 LINE = 128.0
-MEMORY_ACCESS = 64.0
+# The memory's time for a cache line of which a part is loaded, relative to a whole line, for random accesses.
+PART_OF_LINE = 0.8
 SCHEDULERS = 4.0
 # Resident warps of a multiprocessor for which `in_step` divides long rows.
 IN_STEP_WARPS = 24.0
@@ -60,11 +60,19 @@ MANY_WAVES = 8
 MIN_SHARE = 32
 # Warps of the largest team.
 TEAM = 4.0
-# The part of the cycles of a batch of the longest row that remains if all its rows of X are in the L1 cache.
+# The part of the cycles of a batch of the longest row of `row_groups` that remains if all its rows of X are in the L1
+# cache.
 CACHED_BATCH = 0.5
+# Cycles of a batch of the longest row of `row_bins` if all rows of X are in the L1 cache, extra cycles if none are, and
+# extra cycles of it and of `row_groups` if all rows of X come from memory.
+BINNED_BATCH_CYCLES = 305.0
+BINNED_BATCH_L1_MISS_CYCLES = 361.0
+BATCH_L2_MISS_CYCLES = 1200.0
 # Threads of a block of `row_groups` or `row_bins`, and nonzeros of a lane that are loaded together.
 GROUPS_BLOCK = 128.0
 GROUPS_LOADS = 4.0
+# Latency of loading the index of a row of Y, if the rows of A are reordered.
+LOOKUP_CYCLES = 250.0
 # Bytes of a row in the list of rows in bins.
 ITEM_BYTES = 16.0
 # Cache lines of a row in a bin: of Y and of its item, which is loaded twice.
@@ -98,7 +106,7 @@ def binned_rows(s):
     """Warps that take the rows in bins, the batches of nonzeros that they load, those of the longest row, and the loads
     of a column by all groups.
 
-    As host/spmm/plan/cost_model/bins.rs has it, and host/spmm/product/bin_sizes.rs."""
+    As host/spmm/plan/cost_model/bins.rs has it, but long rows have the lanes of the measured kernel."""
     uncut = longest_uncut(s)[:, None]
     lanes = s.lanes[:, None]
     rows, nonzeros = s.row_bins[:, :, 0], s.row_bins[:, :, 1]
@@ -192,11 +200,14 @@ def predict(s, c, parts=False):
     per_ms = s.multiprocessors * s.clock / 1e3
     loaded = s.nnz * tiles
     # Rows in the order by length share no accesses to memory, of columns and of values, and no sectors of Y.
-    of_binned_row = ITEM_BYTES * s.rows_ + 2 * (MEMORY_ACCESS - 4) * s.row_bins[:, :, 0].sum(1)
+    of_binned_row = ITEM_BYTES * s.rows_ + 2 * (PART_OF_LINE * LINE - 4) * s.row_bins[:, :, 0].sum(1)
     lists = 8 * s.nnz + s.binned * of_binned_row
     results = s.rows_ * np.where(s.binned, touched(32.0), row_bytes * (2 * s.blocks - 1))
-    from_memory = loaded * touched(MEMORY_ACCESS) + s.nnz * loads * c["load_overhead_bytes"]
-    memory = (from_memory * l2_misses + streamed * (lists + results)) / (s.memory_rate * c["memory_efficiency"] / 1e3)
+    # Tiles at random addresses: those of X, and of Y if its rows are in another order.
+    of_tile = np.maximum(touched(32.0), PART_OF_LINE * touched(LINE))
+    of_results = np.where(s.ordered, s.rows_ * tiles * of_tile * (2 * s.blocks - 1), results)
+    from_memory = loaded * of_tile * l2_misses + streamed * (lists + of_results)
+    memory = from_memory / (s.memory_rate * c["memory_efficiency"] / 1e3)
     l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
     # A load of n consecutive words touches 1 + 4 n / 128 lines in the mean. There is one of values for each of columns.
     columns_of_load = np.select([s.vector, s.in_step], [s.lanes, 32.0], s.group / s.lanes)
@@ -239,14 +250,15 @@ def predict(s, c, parts=False):
     # As if blocks waited for the longest of four rows at random.
     uneven = np.maximum(s.expected_longest(TEAM, most) / mean_row, 1)
     of_nonzeros = s.nnz * of_warp * c["cycles_per_nonzero_in_step"] * uneven
-    in_step = s.rows_ * c["cycles_per_row_in_step"] + of_nonzeros
+    lookups = s.ordered * LOOKUP_CYCLES
+    in_step = s.rows_ * (c["cycles_per_row_in_step"] + lookups) + of_nonzeros
     added_rows = (s.blocks - 1) * s.rows_
     cycles = np.select(
         [s.vector, s.in_step, s.grouped],
         [
-            steps * c["cycles_per_step"] + added_rows * c["cycles_per_added_row"],
+            steps * c["cycles_per_step"] + added_rows * c["cycles_per_added_row"] + ends * lookups,
             in_step,
-            s.rows_ * (c["cycles_per_group"] + batches(longest_of_warp) * c["cycles_per_batch"]),
+            s.rows_ * (c["cycles_per_group"] + lookups + batches(longest_of_warp) * c["cycles_per_batch"]),
         ],
         warps_of_bins * c["cycles_per_binned_row"] + batches_of_bins * c["cycles_per_batch"],
     )
@@ -267,7 +279,9 @@ def predict(s, c, parts=False):
     of_any = np.where(waves < 1, team, 1)
     path = np.where(s.longest > most, np.maximum(s.longest / TEAM, most / of_any), s.longest / of_any)
     longest = np.where(s.in_step, path * of_nonzero / s.clock * 1e3, 0)
-    of_last_batch = (CACHED_BATCH + (1 - CACHED_BATCH) * l1_misses) * c["cycles_per_last_batch"]
+    of_binned = BINNED_BATCH_CYCLES + BINNED_BATCH_L1_MISS_CYCLES * l1_misses
+    of_groups = (CACHED_BATCH + (1 - CACHED_BATCH) * l1_misses) * c["cycles_per_last_batch"]
+    of_last_batch = np.where(s.binned, of_binned, of_groups) + BATCH_L2_MISS_CYCLES * l2_misses
     of_part = c["cycles_per_binned_row"] + longest_of_bins * of_last_batch
     longest = np.where(s.binned, of_part / s.clock * 1e3, longest)
     # Where not all groups run at the same time, long rows may be the last ones to start.

@@ -8,8 +8,8 @@
 //! columns and narrow tiles raise the hit rates; they cost row ends, and blocks read and write Y again.
 //!
 //! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates. Its resident warps and
-//! lanes of `in_step` are those of the kernel that was measured; here they are those of the present kernel. It has the
-//! variation of rows from the whole matrix, a plan from a sample. [`constants`] has the fitted numbers.
+//! lanes of `in_step`, and the lanes of rows in bins, are those of the kernel that was measured; here they are those of
+//! the present kernel. It has the variation of rows from the whole matrix, a plan from a sample. [`constants`] has the fitted numbers.
 //! docs/notes/spmm_plan.md says how good the predictions are.
 
 mod bins;
@@ -79,6 +79,12 @@ impl CostModel {
     /// Bytes of shared memory that a block can have.
     pub fn shared_bytes(&self) -> u32 {
         self.gpu.shared_bytes
+    }
+
+    /// Whether all warps of `row_bins` are resident at the same time; false for other kernels. The matrix must have
+    /// nonzeros.
+    pub fn binned_rows_run_at_once(&self, a: &Statistics, candidate: &Candidate) -> bool {
+        Product::new(self, a, candidate).binned_rows_run_at_once()
     }
 
     /// The predicted time of a run.

@@ -11,8 +11,9 @@ use warprow_kernels::spmm::product::row_bins;
 /// What a multiprocessor loads from the L2 cache at least.
 const SECTOR: f64 = 32.0;
 
-/// What the L2 cache loads from memory at least.
-const MEMORY_ACCESS: f64 = 64.0;
+/// The memory's time for a cache line of which a part is loaded, relative to a whole line, for random accesses. On an
+/// H200 it is 0.77 to 0.86 (docs/notes/spmm_plan.md).
+const PART_OF_LINE: f64 = 0.8;
 
 /// Bytes of a row in the list of rows in bins.
 const ITEM_BYTES: f64 = 4.0 * row_bins::NUMBERS_OF_ITEM as f64;
@@ -28,11 +29,20 @@ impl Product<'_> {
     /// The memory's seconds.
     pub fn memory_seconds(&self, misses: &Misses) -> f64 {
         let (gpu, c) = (self.gpu, self.constants);
-        let loads_of_x = self.nonzeros * Tile::loads(self.candidate).count;
-        let of_x = self.loaded_tiles() * self.tile.loaded(MEMORY_ACCESS)
-            + loads_of_x * c.load_overhead_bytes;
-        let of_others = self.list_bytes() + self.result_bytes();
-        (of_x * misses.l2 + misses.streamed * of_others) / (gpu.memory_rate * c.memory_efficiency)
+        let of_results = match self.a.is_ordered {
+            true => self.rows * self.tile.count * self.bytes_at_random() * self.accesses_of_y(),
+            false => self.result_bytes(),
+        };
+        let of_others = self.list_bytes() + of_results;
+        let of_x = self.loaded_tiles() * self.bytes_at_random() * misses.l2;
+        (of_x + misses.streamed * of_others) / (gpu.memory_rate * c.memory_efficiency)
+    }
+
+    /// The bytes whose time the memory takes for a tile at a random address: of X, and of Y if its rows are in another
+    /// order.
+    fn bytes_at_random(&self) -> f64 {
+        let of_sectors = self.tile.loaded(SECTOR);
+        of_sectors.max(PART_OF_LINE * self.tile.loaded(LINE))
     }
 
     /// The L2 cache's seconds.
@@ -109,10 +119,13 @@ impl Product<'_> {
 
     /// Bytes of the columns, the values and the items that a tile takes.
     fn list_bytes(&self) -> f64 {
-        // Rows in bins share no accesses to memory, neither of columns nor of values. The same bytes are taken from the
-        // L2 cache, although its sectors are smaller.
+        // Rows in bins share no lines, neither of columns nor of values: each list of a row takes the time of one more
+        // part of a line. The L2 cache is charged for the same bytes, although its sectors are smaller.
         let of_binned_rows = match self.has_kernel(SpmmKernel::RowBins) {
-            true => ITEM_BYTES * self.rows + 2.0 * (MEMORY_ACCESS - WORD) * self.a.lengths.used(),
+            true => {
+                let of_list = PART_OF_LINE * LINE - WORD;
+                ITEM_BYTES * self.rows + 2.0 * of_list * self.a.lengths.used()
+            }
             false => 0.0,
         };
         NONZERO_BYTES * self.nonzeros + of_binned_rows
@@ -121,11 +134,16 @@ impl Product<'_> {
     /// Bytes of Y that are loaded and stored.
     fn result_bytes(&self) -> f64 {
         if self.has_kernel(SpmmKernel::RowBins) {
-            // Rows of Y in the order by length share no sectors.
+            // Rows of Y in the order by length share no sectors. They may share lines, as bins keep the matrix's order.
             self.rows * self.tile.loaded(SECTOR)
         } else {
-            self.rows * self.candidate.row.bytes() * (2.0 * self.blocks - 1.0)
+            self.rows * self.candidate.row.bytes() * self.accesses_of_y()
         }
+    }
+
+    /// How often each row of Y is loaded or stored: further blocks of columns add to it.
+    fn accesses_of_y(&self) -> f64 {
+        2.0 * self.blocks - 1.0
     }
 
     /// Loads of columns.

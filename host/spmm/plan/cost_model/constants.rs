@@ -8,8 +8,6 @@ pub struct Constants {
     pub memory_efficiency: f64,
     /// Bytes that a multiprocessor gets from the L2 cache in a cycle.
     pub l2_bytes_per_cycle: f64,
-    /// Bytes that each load of a sub-warp from memory costs more than it reads: short loads use the memory less well.
-    pub load_overhead_bytes: f64,
     /// The part of the L2 cache that holds rows of X.
     pub l2_share: f64,
     /// The part of the L1 cache that holds rows of X.
@@ -43,8 +41,8 @@ pub struct Constants {
     pub cycles_per_group: f64,
     /// Cycles of a group for each batch of nonzeros that it loads together.
     pub cycles_per_batch: f64,
-    /// Cycles of a group for each batch of the longest row, when few other groups still run, and no row of X is in the
-    /// L1 cache.
+    /// Cycles of a group of `row_groups` for each batch of the longest row, when few other groups still run, and all
+    /// rows of X come from the L2 cache (no hits in the L1 cache).
     pub cycles_per_last_batch: f64,
     /// Cycles of a warp of `row_bins` for its rows, beside those for their batches.
     pub cycles_per_binned_row: f64,
@@ -71,28 +69,27 @@ pub struct Constants {
 /// As fitted.
 pub const FITTED: Constants = Constants {
     memory_efficiency: 1.0,
-    l2_bytes_per_cycle: 36.49,
-    load_overhead_bytes: 19.39,
-    l2_share: 0.4841,
-    l1_share: 0.3654,
-    l1_cycles_per_line: 1.468,
-    overlap: 2.234,
-    instructions_per_nonzero: 4.256,
-    instructions_per_load: 3.66,
-    instructions_per_element: 1.518,
-    divergence: 0.3376,
-    instructions_per_row_end: 68.03,
-    row_lookup: 5.991,
-    cycles_per_row_in_step: 3710.0,
-    cycles_per_nonzero_in_step: 69.59,
-    instructions_per_group: 222.0,
-    cycles_per_group: 667.2,
-    cycles_per_batch: 243.3,
+    l2_bytes_per_cycle: 36.9,
+    l2_share: 0.4703,
+    l1_share: 0.4867,
+    l1_cycles_per_line: 1.42,
+    overlap: 2.183,
+    instructions_per_nonzero: 4.126,
+    instructions_per_load: 3.61,
+    instructions_per_element: 1.513,
+    divergence: 0.3418,
+    instructions_per_row_end: 69.09,
+    row_lookup: 9.382,
+    cycles_per_row_in_step: 3600.0,
+    cycles_per_nonzero_in_step: 64.5,
+    instructions_per_group: 214.9,
+    cycles_per_group: 744.1,
+    cycles_per_batch: 272.0,
     cycles_per_last_batch: 1000.0,
-    cycles_per_binned_row: 1270.0,
-    cycles_per_step: 171.6,
+    cycles_per_binned_row: 1387.0,
+    cycles_per_step: 162.9,
     cycles_per_added_row: 1600.0,
-    l1_reuse_nonzeros: 10.45,
+    l1_reuse_nonzeros: 10.63,
     search: [0.0002938, 7.646e-10, 1.879e-11, 1.262e-10],
     division: [0.000238, 6.052e-10, 1.307e-11],
     items_of_vector: [7.462e-05, 0.0, 1.269e-12],

@@ -2,6 +2,7 @@
 
 mod few_rows;
 mod in_phase;
+mod random_accesses;
 mod rows_in_step;
 
 use super::candidate::FeatureRow;

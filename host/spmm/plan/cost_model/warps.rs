@@ -14,8 +14,23 @@ use warprow_kernels::spmm::product::teams::WARPS;
 /// Instruction schedulers of a multiprocessor.
 const SCHEDULERS: f64 = 4.0;
 
-/// The part of the cycles of a batch of the longest row that remains if all its rows of X are in the L1 cache.
+/// Latency of loading the index of a row of Y, if the rows of A are reordered. `vector` loads it ahead; for it this
+/// stands for what else a reordered row costs. In `row_bins` the items hold the index.
+const LOOKUP_CYCLES: f64 = 250.0;
+
+/// The part of the cycles of a batch of the longest row of `row_groups` that remains if all its rows of X are in the L1
+/// cache.
 const CACHED_BATCH: f64 = 0.5;
+
+/// Cycles of a batch of the longest row of `row_bins` if all rows of X are in the L1 cache. This and the next two were
+/// measured on matrices with few rows.
+const BINNED_BATCH_CYCLES: f64 = 305.0;
+
+/// Extra cycles if none are.
+const BINNED_BATCH_L1_MISS_CYCLES: f64 = 361.0;
+
+/// Extra cycles of a batch of the longest row of `row_bins` or `row_groups`, if all rows of X come from memory.
+const BATCH_L2_MISS_CYCLES: f64 = 1200.0;
 
 /// The time of the longest row.
 pub struct LongestRow {
@@ -166,37 +181,64 @@ impl Product<'_> {
     fn items(&self) -> (f64, f64) {
         let c = self.constants;
         let (rows, nonzeros) = (self.rows, self.nonzeros);
+        let lookup = match self.a.is_ordered {
+            true => LOOKUP_CYCLES,
+            false => 0.0,
+        };
         match self.candidate.kernel {
             SpmmKernel::Vector => {
                 let steps = self.steps();
                 let added_rows = (self.blocks - 1.0) * rows;
-                let cycles = steps * c.cycles_per_step + added_rows * c.cycles_per_added_row;
-                (steps / STEPS, cycles)
+                let of_rows = added_rows * c.cycles_per_added_row + self.row_ends * lookup;
+                (steps / STEPS, steps * c.cycles_per_step + of_rows)
             }
             SpmmKernel::InStep => {
                 let of_nonzeros = nonzeros * self.cycles_of_nonzero_in_step();
                 let of_nonzeros = of_nonzeros * self.factor_of_uneven_rows();
-                (rows, rows * c.cycles_per_row_in_step + of_nonzeros)
+                let of_row = c.cycles_per_row_in_step + lookup;
+                (rows, rows * of_row + of_nonzeros)
             }
             SpmmKernel::RowGroups => {
                 let of_batches = self.batches(self.longest_of_warp()) * c.cycles_per_batch;
-                (rows, rows * (c.cycles_per_group + of_batches))
+                (rows, rows * (c.cycles_per_group + lookup + of_batches))
             }
             // `spmv` loads the next nonzeros before it adds up the present ones: latency does not bound it.
             _ => self.binned.map_or((rows, 0.0), |binned| {
                 let cycles = binned.warps * c.cycles_per_binned_row;
-                // Batches of twice as many loads take twice as long.
-                let loads = binned.batches * binned.loads / group_sum::LOADS as f64;
-                (binned.warps, cycles + loads * c.cycles_per_batch)
+                // Batches of twice as many loads take twice as long; in a single wave, where latency bounds, as long.
+                let loads = match self.binned_rows_run_at_once() {
+                    true => 1.0,
+                    false => binned.loads / group_sum::LOADS as f64,
+                };
+                (
+                    binned.warps,
+                    cycles + binned.batches * loads * c.cycles_per_batch,
+                )
             }),
         }
     }
 
-    /// The seconds of the longest row. A batch of it takes a part of its cycles where X is in the L1 cache.
+    /// Whether all warps of `row_bins` are resident at the same time; false for other kernels.
+    pub fn binned_rows_run_at_once(&self) -> bool {
+        self.binned
+            .is_some_and(|binned| binned.warps <= self.slots())
+    }
+
+    /// The cycles of a batch of the longest row, by where its rows of X are.
+    fn cycles_of_last_batch(&self, misses: &Misses) -> f64 {
+        let of_caches = if self.has_kernel(SpmmKernel::RowGroups) {
+            let share = CACHED_BATCH + (1.0 - CACHED_BATCH) * misses.l1;
+            share * self.constants.cycles_per_last_batch
+        } else {
+            BINNED_BATCH_CYCLES + BINNED_BATCH_L1_MISS_CYCLES * misses.l1
+        };
+        of_caches + BATCH_L2_MISS_CYCLES * misses.l2
+    }
+
+    /// The seconds of the longest row.
     pub fn longest_row(&self, misses: &Misses) -> LongestRow {
         let c = self.constants;
-        let share = CACHED_BATCH + (1.0 - CACHED_BATCH) * misses.l1;
-        let of_last_batch = share * c.cycles_per_last_batch;
+        let of_last_batch = self.cycles_of_last_batch(misses);
         let longest = f64::from(self.a.longest_row);
         let (overlapping, after_others) = match self.candidate.kernel {
             SpmmKernel::InStep => (self.longest_in_step() / self.gpu.clock, 0.0),

@@ -28,8 +28,9 @@ const LEAST_GAIN_OF_SHARED_X: f64 = 0.07;
 /// The mean row from which on such plans have X in shared memory.
 const LEAST_ROW_FOR_SHARED_X: f64 = 64.0;
 
-/// The locality of rows near each other from which on they do. With less, rows near each other share columns, as in a
-/// band. The columns of a row often lie together then, and the L1 cache loads them faster than the model assumes.
+/// The least locality of nearby rows for X in shared memory. With less, nearby rows share columns, as in a band. The
+/// columns of a row often lie together then, and the L1 cache loads them faster than the model assumes. The limit does
+/// not apply if all rows run at once: latency bounds them then.
 const LEAST_LOCALITY_FOR_SHARED_X: f64 = 0.7;
 
 /// Whether `row_groups` is considered for so many features.
@@ -104,7 +105,8 @@ impl Search {
         };
         let seconds = |candidate: &Candidate| self.model.predict(a, candidate).seconds;
         let may_gain = a.mean_row() >= LEAST_ROW_FOR_SHARED_X
-            && a.locality.near >= LEAST_LOCALITY_FOR_SHARED_X;
+            && (a.locality.near >= LEAST_LOCALITY_FOR_SHARED_X
+                || self.model.binned_rows_run_at_once(a, candidate));
         may_gain && seconds(candidate) < (1.0 - LEAST_GAIN_OF_SHARED_X) * seconds(&global)
     }
 

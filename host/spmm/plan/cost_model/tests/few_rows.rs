@@ -73,30 +73,61 @@ fn where_all_rows_have_teams_the_longest_one_has_too() {
 }
 
 #[test]
-fn a_batch_of_the_longest_row_takes_half_as_long_where_x_is_in_the_l1_cache() {
+fn a_batch_of_the_longest_row_takes_longer_where_x_is_in_slower_memory() {
     let model = model(&DeviceProfile::h200());
     let a = even(1_000, 100);
     for candidate in row(64).row_groups().chain(row(64).row_bins()) {
         let product = Product::new(&model, &a, &candidate);
-        let seconds = |l1| {
+        let cycles = |[l1, l2]: [f64; 2]| {
             let misses = Misses {
                 l1,
-                l2: 0.0,
+                l2,
                 streamed: 0.0,
             };
-            product.longest_row(&misses).overlapping
+            product.longest_row(&misses).overlapping * model.gpu.clock
         };
-        let of_row = match candidate.kernel {
-            SpmmKernel::RowGroups => FITTED.cycles_per_group,
-            _ => FITTED.cycles_per_binned_row,
-        } / model.gpu.clock;
-        let of_batches = [0.0, 0.5, 1.0].map(|l1| seconds(l1) - of_row);
-        for (found, share) in of_batches.into_iter().zip([0.5, 0.75, 1.0]) {
+        let of_groups = FITTED.cycles_per_last_batch;
+        let (of_row, batches, cached, uncached) = match product.binned {
+            Some(binned) => (FITTED.cycles_per_binned_row, binned.longest, 305.0, 666.0),
+            None => {
+                let batches = product.batches(a.longest_row.into());
+                (FITTED.cycles_per_group, batches, of_groups / 2.0, of_groups)
+            }
+        };
+        for (misses, wanted) in [
+            ([0.0, 0.0], cached),
+            ([0.5, 0.0], (cached + uncached) / 2.0),
+            ([1.0, 0.0], uncached),
+            ([1.0, 1.0], uncached + 1200.0),
+        ] {
+            let found = (cycles(misses) - of_row) / batches;
             assert!(
-                (found / of_batches[2] - share).abs() < 1e-9,
-                "{candidate:?}"
+                (found / wanted - 1.0).abs() < 1e-9,
+                "{candidate:?}: {found}"
             );
         }
+    }
+}
+
+#[test]
+fn a_batch_of_more_loads_takes_as_long_if_all_rows_run_at_once() {
+    let model = model(&DeviceProfile::h200());
+    let rate = |rows| {
+        let a = Statistics {
+            cols: 2_000,
+            ..even(rows, 400)
+        };
+        let shared = row(4).row_bins_with_shared_x(a.cols, model.shared_bytes());
+        let shared = shared.unwrap();
+        let product = Product::new(&model, &a, &shared);
+        let waves = (product.binned.unwrap().warps / product.slots()).max(1.0);
+        let cycles = product.latency_seconds() * model.gpu.clock / waves;
+        let batches = product.binned.unwrap().batches / product.binned.unwrap().warps;
+        (cycles - FITTED.cycles_per_binned_row) / batches / FITTED.cycles_per_batch
+    };
+    for (rows, wanted) in [(1_000, 1.0), (50_000, 2.0)] {
+        let found = rate(rows);
+        assert!((found - wanted).abs() < 1e-9, "{rows} rows: {found}");
     }
 }
 

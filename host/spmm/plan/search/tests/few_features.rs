@@ -55,6 +55,25 @@ fn x_is_in_shared_memory_where_rows_are_long_and_it_fits_unless_the_caller_says_
 }
 
 #[test]
+fn rows_that_share_columns_have_x_in_shared_memory_if_all_of_them_run_at_once() {
+    let band = Localities {
+        near: 0.3,
+        middle: 0.05,
+        far: 0.01,
+    };
+    let chosen = |rows| {
+        let a = Statistics {
+            cols: 1_000,
+            columns: LengthBins::even(1_000, rows * 400),
+            ..even(rows, 400, band)
+        };
+        let found = search(a, features(6));
+        found.row_bins_of_run(found.row).unwrap().has_shared_x
+    };
+    assert_eq!([1_000, 20_000].map(chosen), [true, false]);
+}
+
+#[test]
 fn what_is_measured_for_a_number_of_features_says_nothing_of_others() {
     let a = |mean_row| even(8_000, mean_row, Localities::NONE);
     for measured in [false, true] {

@@ -1,0 +1,79 @@
+//! What the cost model knows of accesses to random addresses: rows of X from memory, and rows of Y in another order.
+
+use super::super::caches::Misses;
+use super::*;
+
+fn ordered(a: Statistics) -> Statistics {
+    Statistics {
+        is_ordered: true,
+        ..a
+    }
+}
+
+#[test]
+fn a_part_of_a_line_takes_the_memory_four_fifths_of_the_time_of_a_line() {
+    let model = model(&DeviceProfile::h200());
+    let a = even(100_000, 20);
+    let bytes_of_row = |features| {
+        let candidate = row(features).vector(32, 1);
+        let misses = Misses {
+            l1: 1.0,
+            l2: 1.0,
+            streamed: 0.0,
+        };
+        let seconds = Product::new(&model, &a, &candidate).memory_seconds(&misses);
+        seconds * model.gpu.memory_rate * FITTED.memory_efficiency / f64::from(a.nonzeros)
+    };
+    for (features, wanted) in [
+        // Within one line.
+        (8, 0.8 * 128.0),
+        (16, 0.8 * 128.0),
+        // A whole line, and four.
+        (32, 128.0),
+        (128, 512.0),
+        // 24 bytes at a multiple of 8: 1.125 lines in the mean.
+        (6, 0.8 * 144.0),
+        // 132 bytes at a multiple of 4: 2 lines.
+        (33, 0.8 * 256.0),
+    ] {
+        let found = bytes_of_row(features);
+        assert!(
+            (found - wanted).abs() < 1e-9,
+            "{features} features: {found}"
+        );
+    }
+}
+
+#[test]
+fn rows_of_y_in_another_order_are_parts_of_lines_and_have_to_be_looked_up() {
+    let model = model(&DeviceProfile::h200());
+    // All items run at the same time.
+    let a = even(3_000, 20);
+    let streamed = Misses {
+        l1: 0.0,
+        l2: 0.0,
+        streamed: 1.0,
+    };
+    let groups = row(6).row_groups().last().unwrap();
+    // Two blocks store each row of Y, and load and store it again. A slot has less than a wave of tasks.
+    let blocks = row(6).vector(8, 2);
+    let slots = Product::new(&model, &a, &blocks).slots();
+    let rows_of_task = 3_000.0 / (3_000.0 * 24.0 / STEPS);
+    assert!(3_000.0 / rows_of_task < slots);
+    for (candidate, accesses, lookups) in [(groups, 1.0, 1.0), (blocks, 3.0, rows_of_task * 2.0)] {
+        let of = |a: &Statistics| {
+            let product = Product::new(&model, a, &candidate);
+            let bytes = product.memory_seconds(&streamed) * model.gpu.memory_rate;
+            [bytes, product.latency_seconds() * model.gpu.clock]
+        };
+        let [given, another] = [of(&a), of(&ordered(a.clone()))];
+        let more_bytes = (another[0] - given[0]) * FITTED.memory_efficiency / 3_000.0;
+        let wanted = accesses * (0.8 * 144.0 - 24.0);
+        assert!((more_bytes - wanted).abs() < 1e-6, "{more_bytes}");
+        let more_cycles = another[1] - given[1];
+        assert!(
+            (more_cycles - 250.0 * lookups).abs() < 1e-6,
+            "{more_cycles}"
+        );
+    }
+}
