@@ -71,7 +71,7 @@ BATCH_L2_MISS_CYCLES = 1200.0
 # Threads of a block of `row_groups` or `row_bins`, and nonzeros of a lane that are loaded together.
 GROUPS_BLOCK = 128.0
 GROUPS_LOADS = 4.0
-# Latency of loading the index of a row of Y, if the rows of A are reordered.
+# Cycles of loading the index of a row of Y, if the rows of A are reordered.
 LOOKUP_CYCLES = 250.0
 # Bytes of a row in the list of rows in bins.
 ITEM_BYTES = 16.0

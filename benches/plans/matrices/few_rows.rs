@@ -5,8 +5,8 @@ use super::Rule::{Banded, Constant, Uniform};
 use super::Set::{Fitting, Validation};
 use super::list::rectangular;
 
-/// Those for fitting and for validation alternate. The times of a batch of the longest row of `row_bins` are from those for
-/// fitting; `scripts/fit-spmm-plan` fits nothing to them.
+/// Those for fitting and for validation alternate. The times of a batch of the longest row of `row_bins` are from those
+/// for fitting; `scripts/fit-spmm-plan` fits nothing to them.
 pub const FEW_ROWS: &[Matrix] = &[
     rectangular(
         "few_rows_1k_x_1k_210k",

@@ -14,7 +14,7 @@ use warprow_kernels::spmm::product::teams::WARPS;
 /// Instruction schedulers of a multiprocessor.
 const SCHEDULERS: f64 = 4.0;
 
-/// Latency of loading the index of a row of Y, if the rows of A are reordered. `vector` loads it ahead; for it this
+/// Cycles of loading the index of a row of Y, if the rows of A are reordered. `vector` loads it ahead; for it this
 /// stands for what else a reordered row costs. In `row_bins` the items hold the index.
 const LOOKUP_CYCLES: f64 = 250.0;
 

@@ -55,7 +55,7 @@ fn rows_of_y_in_another_order_are_parts_of_lines_and_have_to_be_looked_up() {
         streamed: 1.0,
     };
     let groups = row(6).row_groups().last().unwrap();
-    // Two blocks store each row of Y, and load and store it again. A slot has less than a wave of tasks.
+    // Two blocks store each row of Y, and load it once. There are fewer tasks than slots.
     let blocks = row(6).vector(8, 2);
     let slots = Product::new(&model, &a, &blocks).slots();
     let rows_of_task = 3_000.0 / (3_000.0 * 24.0 / STEPS);
