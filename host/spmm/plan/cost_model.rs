@@ -10,8 +10,7 @@
 //! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates. Its resident warps and
 //! lanes of `in_step`, and the lanes of rows in bins, are those of the kernel that was measured; here they are those of
 //! the present kernel. It has the variation of rows from the whole matrix, a plan from a sample. [`constants`] has the
-//! fitted numbers.
-//! docs/notes/spmm_plan.md says how good the predictions are.
+//! fitted numbers. docs/notes/spmm_plan.md says how good the predictions are.
 
 mod bins;
 mod bytes;

@@ -26,7 +26,7 @@ const CACHED_BATCH: f64 = 0.5;
 /// measured on matrices with few rows.
 const BINNED_BATCH_CYCLES: f64 = 305.0;
 
-/// Extra cycles if none are.
+/// Extra cycles of such a batch if none are.
 const BINNED_BATCH_L1_MISS_CYCLES: f64 = 361.0;
 
 /// Extra cycles of a batch of the longest row of `row_bins` or `row_groups`, if all rows of X come from memory.
@@ -205,7 +205,8 @@ impl Product<'_> {
             // `spmv` loads the next nonzeros before it adds up the present ones: latency does not bound it.
             _ => self.binned.map_or((rows, 0.0), |binned| {
                 let cycles = binned.warps * c.cycles_per_binned_row;
-                // Batches of twice as many loads take twice as long; in a single wave, where latency bounds, as long.
+                // A batch of twice as many loads takes twice as long. But in a single wave latency bounds it, and it
+                // takes no longer.
                 let loads = match self.binned_rows_run_at_once() {
                     true => 1.0,
                     false => binned.loads / group_sum::LOADS as f64,
