@@ -4,6 +4,7 @@
 //! as by PyTorch Geometric's `GCNConv`; [`read_layers`] reads its weights.
 
 mod aggregation;
+mod classification;
 mod error;
 #[cfg(all(feature = "npy", feature = "safetensors"))]
 mod layers;
@@ -30,21 +31,35 @@ use crate::setters::setters;
 use crate::spmm::{RowOrder, Spmm, SpmmElement, SpmmOptions, SpmmTuning};
 use aggregation::ListedGraph;
 use cuda_std::float::Real;
+use cuda_std::kernel::Kernel;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use sprs::CsMatViewI;
 use std::fmt;
 use std::sync::Arc;
 use steps::Operators;
+use warprow_kernels::gcn::classify::{self, Arguments};
 use warprow_kernels::log_softmax::ExpLn;
 
 /// An element type of a network: f32 or f64.
 pub trait GcnElement:
     Real + SpmmElement<Sum = Self> + GemmElement + SoftmaxElement + ExpLn
 {
+    /// The kernel for a last product with LogSoftmax; `None` if there is none for so many classes.
+    #[doc(hidden)]
+    fn classify_kernel(classes: u32) -> Option<Kernel<Arguments<Self>>>;
 }
 
-impl GcnElement for f32 {}
-impl GcnElement for f64 {}
+impl GcnElement for f32 {
+    fn classify_kernel(classes: u32) -> Option<Kernel<Arguments<f32>>> {
+        classify::handle(classes)
+    }
+}
+
+impl GcnElement for f64 {
+    fn classify_kernel(_: u32) -> Option<Kernel<Arguments<f64>>> {
+        None
+    }
+}
 
 /// A layer: `A_hat X W + b`.
 #[derive(Clone, Debug, PartialEq)]

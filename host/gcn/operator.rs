@@ -3,6 +3,7 @@
 use super::GcnElement;
 use super::GcnError;
 use super::aggregation::Aggregation;
+use super::classification::Classification;
 use crate::dense::{DenseOperand, DenseOperandMut};
 use crate::device::{DeviceBuffer, optional_pointer};
 use crate::gemm::Gemm;
@@ -27,6 +28,8 @@ pub enum OperatorKind {
     LogSoftmax,
     /// The product with A_hat, and what follows it for each node: bias, ReLU, LogSoftmax.
     Aggregate,
+    /// The product with the last layer's weights, its bias, and LogSoftmax.
+    Classify,
 }
 
 impl OperatorKind {
@@ -38,6 +41,7 @@ impl OperatorKind {
             Self::Activate => "activate",
             Self::LogSoftmax => "log_softmax",
             Self::Aggregate => "aggregate",
+            Self::Classify => "classify",
         }
     }
 }
@@ -79,6 +83,7 @@ enum Work<T: GcnElement> {
     Activate { bias: Option<DeviceBuffer<T>> },
     LogSoftmax(LogSoftmax<T>),
     Aggregate(Aggregation<T>),
+    Classify(Classification<T>),
 }
 
 impl<T: GcnElement> Step<T> {
@@ -145,6 +150,15 @@ impl<T: GcnElement> Step<T> {
         Self::new(layer, OperatorKind::LogSoftmax, columns, bytes, work)
     }
 
+    pub fn classification(layer: usize, classification: Classification<T>, nodes: u32) -> Self {
+        let columns = classification.widths();
+        let weights = columns.0 as u128 * columns.1 as u128;
+        let of_nodes = u128::from(nodes) * (columns.0 + columns.1) as u128;
+        let bytes = (weights + of_nodes) * size_of::<T>() as u128;
+        let work = Work::Classify(classification);
+        Self::new(layer, OperatorKind::Classify, columns, bytes, work)
+    }
+
     /// Whether it overwrites the result of the previous operator.
     pub fn in_place(&self) -> bool {
         self.operator.kind == OperatorKind::Activate
@@ -163,6 +177,7 @@ impl<T: GcnElement> Step<T> {
             Work::Spmm => spmm.run(input, self.cols, output)?,
             Work::LogSoftmax(log_softmax) => log_softmax.run(input, nodes, output)?,
             Work::Aggregate(aggregation) => aggregation.run(input, output)?,
+            Work::Classify(classification) => classification.run(input, nodes, output)?,
             Work::Activate { .. } => unreachable!("it is in place"),
         }
         Ok(())

@@ -3,6 +3,7 @@
 
 use super::GcnError;
 use super::aggregation::{Aggregation, Following, ListedGraph, padded_features, takes_features};
+use super::classification::Classification;
 use super::operator::Step;
 use super::{GcnElement, GcnLayer, GcnOptions};
 use crate::dense::{DenseOperand, DenseOperandMut};
@@ -216,6 +217,13 @@ pub(crate) fn steps<T: GcnElement>(
                 bias,
                 relu,
             } => {
+                if let [Part::LogSoftmax { bias, .. }, ..] = *rest
+                    && let Some(both) = Classification::plan(device, weights, bias)?
+                {
+                    rest = &rest[1..];
+                    steps.push(Step::classification(layer, both, nodes));
+                    continue;
+                }
                 let options = GemmOptions::new().relu(relu).tf32(options.tf32);
                 let columns = match listed_for(rest.first()) {
                     Some(_) => padded_features(weights.ncols()),

@@ -24,7 +24,7 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
         (kinds, columns)
     };
     let kinds = |widths| operators(widths, GcnOptions::default()).0;
-    use OperatorKind::{Activate, Aggregate, Gemm, LogSoftmax, Spmm};
+    use OperatorKind::{Activate, Aggregate, Classify, Gemm, LogSoftmax, Spmm};
     let mut options = GcnOptions::default();
     options.tuning.task_size = Some(64);
     assert_eq!(
@@ -42,10 +42,13 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
     assert_eq!(
         operators([20, 7, 64], GcnOptions::default()),
         (
-            vec![Gemm, Aggregate, Aggregate, Gemm, LogSoftmax],
-            vec![(20, 8), (8, 8), (8, 7), (7, 64), (64, 64)]
+            vec![Gemm, Aggregate, Aggregate, Classify],
+            vec![(20, 8), (8, 8), (8, 7), (7, 64)]
         )
     );
+    // `classify` takes up to 16 features and 64 classes.
+    assert_eq!(kinds([20, 16, 65])[3..], [Gemm, LogSoftmax]);
+    assert_eq!(kinds([20, 17, 64])[3..], [Spmm, Gemm, LogSoftmax]);
     assert_eq!(kinds([5, 20, 30]), [Spmm, Gemm, Spmm, Gemm, LogSoftmax]);
     assert_eq!(kinds([5, 20, 3]), [Spmm, Gemm, Gemm, Aggregate]);
     for widths in [
@@ -174,10 +177,17 @@ fn long_rows_agree<T: GcnElement>(tolerance: f64) {
     let starts = indptr.raw_storage().iter().map(|&start| start as u32);
     let (indices, data) = (graph.indices().to_vec(), graph.data().to_vec());
     let graph = CsMatI::new((NODES, NODES), starts.collect(), indices, data);
-    for widths in [[9, 16, 16], [18, 10, 47]] {
+    for widths in [
+        [9, 16, 16],
+        [18, 10, 47],
+        [5, 6, 8],
+        [9, 16, 32],
+        [17, 16, 33],
+        [17, 1, 64],
+    ] {
         let layers = [
             layer::<T>(widths[0], widths[1], true, 1),
-            layer(widths[1], widths[2], true, 3),
+            layer(widths[1], widths[2], widths[2] != 33, 3),
         ];
         let x = generate::dense::<T>(NODES, widths[0], 9).unwrap();
         every_device_agrees(&graph, x.view(), &layers, tolerance);

@@ -44,6 +44,24 @@ fn an_infinity_times_the_zeros_of_padding_is_not_read() {
 }
 
 #[test]
+fn weights_and_features_that_tf32_cannot_hold_are_multiplied_as_exactly() {
+    // Hidden features of up to 2e38, and weights whose rest beside a tf32 number is below the least number.
+    let graph = weighted::<f32>(150, 900);
+    let mut layers = [layer::<f32>(21, 16, true, 1), layer(16, 40, true, 3)];
+    layers[0].weights *= 1e37;
+    layers[1].weights *= 1e-38;
+    let x = generate::dense::<f32>(150, 21, 9).unwrap();
+    every_device_agrees(&graph, x.view(), &layers, 1e-5);
+    // A feature that would be rounded to infinity, in three of 150 nodes.
+    let graph = CsMatI::zero((150, 150));
+    let mut layer = layer::<f32>(16, 40, true, 1);
+    layer.weights *= 1e-29;
+    let mut x = generate::dense::<f32>(150, 16, 9).unwrap();
+    (3..6).for_each(|node| x[[node, 2 * node]] = f32::MAX);
+    every_device_agrees(&graph, x.view(), &[layer], 1e-5);
+}
+
+#[test]
 fn a_network_in_f64_is_right_to_thirteen_digits() {
     let graph = weighted::<f64>(150, 900);
     let layers = [layer(21, 16, true, 1), layer(16, 7, true, 3)];

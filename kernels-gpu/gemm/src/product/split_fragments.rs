@@ -138,13 +138,23 @@ pub(crate) struct SplitProducts {
 }
 
 /// A strip of f32, each element split into two tf32 numbers.
-#[derive(Clone, Copy)]
-pub(crate) struct Tf32Parts {
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an element has these two parts")]
+pub struct Tf32Parts {
+    /// The elements, rounded to tf32.
     pub high: [u32; 4],
+    /// The rest of each.
     pub low: [u32; 4],
 }
 
 impl Tf32Parts {
+    /// Four zeros.
+    pub const ZERO: Self = Self {
+        high: [0; 4],
+        low: [0; 4],
+    };
+
+    /// Splits four elements, which are given by their bits.
     #[inline(always)]
     pub fn of(strip: [u32; 4]) -> Self {
         // Rounded to nearest. If a NaN becomes a number, the rest is NaN.
