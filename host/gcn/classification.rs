@@ -83,7 +83,6 @@ impl<T: GcnElement> Classification<T> {
             bias: self.bias.read_only(),
             unsplit: self.unsplit.into(),
             x_in_vectors: (self.features | x_rows.multiple()).is_multiple_of(4).into(),
-            y_in_pairs: (self.classes | y_rows.multiple()).is_multiple_of(2).into(),
         };
         let x = Dense {
             rows,

@@ -55,7 +55,7 @@ fn weights_and_features_that_tf32_cannot_hold_are_multiplied_as_exactly() {
     // A feature that would be rounded to infinity, in three of 150 nodes.
     let graph = CsMatI::zero((150, 150));
     let mut layer = layer::<f32>(16, 40, true, 1);
-    layer.weights *= 1e-29;
+    layer.weights *= 1e-25;
     let mut x = generate::dense::<f32>(150, 16, 9).unwrap();
     (3..6).for_each(|node| x[[node, 2 * node]] = f32::MAX);
     every_device_agrees(&graph, x.view(), &[layer], 1e-5);

@@ -192,43 +192,38 @@ unsafe fn row_sums<T: Real + Operand<Sum = T>>(
     // Lanes past the last feature compute the last ones again.
     let feature = (part as usize * WIDTH).min(x.cols as usize - WIDTH);
     let features = x.data.offset(feature);
-    let element_bytes = size_of::<T>() as u32;
-    let row_bytes = x.stride * element_bytes;
+    let row_bytes = x.stride * size_of::<T>() as u32;
     // Each of the four lanes holds two of eight nonzeros; past the end zeros, which are not multiplied.
-    let hold = |columns: Global<u32>, values: Global<T>, left: u32| -> Held<T> {
+    let hold = |position: u32| -> Held<T> {
         array::from_fn(|i| {
-            let k = i as u32 * LANES;
-            if k + part < left {
-                // SAFETY: the lane's nonzeros up to `left` are A's.
-                unsafe { (columns.load(k as usize), values.load(k as usize)) }
+            let k = position.saturating_add(i as u32 * LANES + part);
+            if k < end {
+                // SAFETY: nonzeros below `end` are A's.
+                unsafe { (a.col_idx.load(k as usize), a.values.load(k as usize)) }
             } else {
                 (0, T::ZERO)
             }
         })
     };
     let mut sums = [T::ZERO; WIDTH];
-    // The nonzeros from the lane's next one to the end of the row.
-    let mut left = end.saturating_sub(begin);
-    let mut columns = a.col_idx.offset(begin as usize + part as usize);
-    let mut values = a.values.offset(begin as usize + part as usize);
-    let mut held = hold(columns, values, left);
-    while warp::any(FULL_MASK, left > 0) {
+    let mut position = begin;
+    let mut held = hold(position);
+    while warp::any(FULL_MASK, position < end) {
+        let left = end.saturating_sub(position);
         let elements: [T::Vector; UNROLL] = array::from_fn(|i| {
             let column = held[i / LANES as usize].0;
             let column = warp::shfl_idx(FULL_MASK, column, i as u32 % LANES, LANES);
-            let row = features.offset_rows(column, row_bytes);
             if (i as u32) < left {
+                let row = features.offset_bytes(u64::from(column) * u64::from(row_bytes));
                 // SAFETY: a column of A is a row of X.
                 unsafe { T::load::<WIDTH>(row, 0) }
             } else {
                 T::ABSENT
             }
         });
-        left = left.saturating_sub(stride);
-        columns = columns.offset_rows(stride, 4);
-        values = values.offset_rows(stride, element_bytes);
+        position = position.saturating_add(stride);
         // In flight while the elements arrive.
-        let next = hold(columns, values, left);
+        let next = hold(position);
         unroll!(i in 0..8 {
             let value = held[i / LANES as usize].1;
             let value = warp::shfl_idx(FULL_MASK, value, i as u32 % LANES, LANES);

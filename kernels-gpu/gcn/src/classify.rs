@@ -3,12 +3,12 @@
 //! As operators of their own they write the product and read it again. Here a warp has eight rows of it in registers.
 //! Tensor cores compute the transposed product, 16 columns of W by eight rows. Before it, the lane with `g = lane / 4`
 //! and `t = lane % 4` holds features 4t to 4t + 3 of row g. So if feature 4t + q is multiplied as number t of its
-//! instruction, no element moves between lanes: only W is in the order of [`pack`]. After it the lane holds columns 2g
-//! and 2g + 1 of the rows 2t and 2t + 1, and eight lanes a row:
+//! instruction, no element moves between lanes: only W is in the order of [`pack`]. After it the lane holds columns g and
+//! g + 8 of the rows 2t and 2t + 1, and eight lanes a row:
 //!
 //! ```text
 //! X  row g     features 4t..4t+4         lane 4g + t
-//! Y  row 2t    columns 2g, 2g+1          lane 4g + t        and the same columns of row 2t + 1
+//! Y  row 2t    columns g, g+8            lane 4g + t        and the same columns of row 2t + 1
 //! ```
 //!
 //! Elements are split into two tf32 numbers, as in `split_fragments` of XW. Where that is not as exact as f32, the lanes
@@ -51,8 +51,11 @@ const COLUMNS: usize = 16;
 /// Maximum number of columns.
 pub const MAX_COLUMNS: u32 = 4 * COLUMNS as u32;
 
-/// Neighbouring columns of a lane, and its rows.
+/// Columns of a lane of these, and its rows.
 const PAIR: usize = 2;
+
+/// The columns between those of a lane.
+const EIGHT: usize = COLUMNS / PAIR;
 
 /// Weights that a lane loads at once: of two features, for two columns.
 const LOAD: usize = 4;
@@ -75,8 +78,6 @@ pub struct Classes<T> {
     pub unsplit: u32,
     /// Whether all rows of X start at a multiple of 16 bytes and have a multiple of four elements: 0 or 1.
     pub x_in_vectors: u32,
-    /// Whether all rows of Y start at a multiple of two elements and have an even number: 0 or 1.
-    pub y_in_pairs: u32,
 }
 
 impl<T> Clone for Classes<T> {
@@ -125,7 +126,7 @@ pub fn pack<T>(columns: usize, at: impl Fn(usize, usize) -> T) -> Vec<T> {
         let (half, lane, place) = (place / OF_LOAD, place % OF_LOAD / LOAD, place % LOAD);
         let (q, column) = (2 * half + place / PAIR, place % PAIR);
         let (g, t) = (lane / LANES as usize, lane % LANES as usize);
-        at(WIDTH * t + q, block * COLUMNS + PAIR * g + column)
+        at(WIDTH * t + q, block * COLUMNS + column * EIGHT + g)
     });
     weights.collect()
 }
@@ -152,7 +153,7 @@ pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes:
     let first = first as u32;
     let lane = warp::lane_id() as usize;
     let (g, t) = (lane as u32 / LANES, lane as u32 % LANES);
-    let column = |block: usize| block * COLUMNS + g as usize * PAIR;
+    let column = |block: usize, k: usize| block * COLUMNS + k * EIGHT + g as usize;
     let mut weights = [[Tf32Parts::ZERO; 2]; N];
     let mut bias = [[0.0; PAIR]; N];
     // SAFETY: the packed weights and the bias have `N` times 16 columns. Rows from `first` on are rows of X and Y, those
@@ -160,7 +161,10 @@ pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes:
     unsafe {
         unroll!(block in 0..4 {
             if const { block < N } {
-                bias[block % N] = classes.bias.load_array(column(block));
+                bias[block % N] = [
+                    classes.bias.load(column(block, 0)),
+                    classes.bias.load(column(block, 1)),
+                ];
                 unroll!(half in 0..2 {
                     let place = block * OF_COLUMNS + half * OF_LOAD + lane * LOAD;
                     let loaded: [f32; LOAD] = classes.packed.load_array(place);
@@ -204,7 +208,7 @@ pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes:
                 let results = log_softmax(sums[i], bias, column, y.cols as usize);
                 if row < x.rows {
                     let row = y.data.offset(row as usize * y.stride as usize);
-                    store(results, row, column, y.cols as usize, classes.y_in_pairs != 0);
+                    store(results, row, column, y.cols as usize);
                 }
             });
             row = next_row;
@@ -295,7 +299,7 @@ unsafe fn product_on_cuda_cores(
 fn log_softmax<const N: usize>(
     mut row: [[f32; PAIR]; N],
     bias: [[f32; PAIR]; N],
-    column: impl Fn(usize) -> usize,
+    column: impl Fn(usize, usize) -> usize,
     columns: usize,
 ) -> [[f32; PAIR]; N] {
     let mut max = f32::NEG_INFINITY;
@@ -304,7 +308,7 @@ fn log_softmax<const N: usize>(
             if const { block < N } {
                 let element = &mut row[block % N][k];
                 *element += bias[block % N][k];
-                if column(block) + k < columns && *element > max {
+                if column(block, k) < columns && *element > max {
                     max = *element;
                 }
             }
@@ -322,7 +326,7 @@ fn log_softmax<const N: usize>(
                 let element = &mut row[block % N][k];
                 *element -= max;
                 let power = ExpLn::exp(*element);
-                sum += if column(block) + k < columns { power } else { 0.0 };
+                sum += if column(block, k) < columns { power } else { 0.0 };
             }
         });
     });
@@ -339,32 +343,20 @@ fn log_softmax<const N: usize>(
 ///
 /// # Safety
 ///
-/// It is a row of Y, which starts at a multiple of two elements and has an even number, if it is stored `in_pairs`.
+/// It is a row of Y.
 #[inline(always)]
 unsafe fn store<const N: usize>(
     results: [[f32; PAIR]; N],
     row: GlobalMut<f32>,
-    column: impl Fn(usize) -> usize,
+    column: impl Fn(usize, usize) -> usize,
     columns: usize,
-    in_pairs: bool,
 ) {
     unroll!(block in 0..4 {
-        if const { block < N } {
-            let (first, pair) = (column(block), results[block % N]);
-            // SAFETY: the row is Y's, and columns are checked.
-            unsafe {
-                if in_pairs {
-                    if first < columns {
-                        row.store_array(first, pair);
-                    }
-                } else {
-                    unroll!(k in 0..2 {
-                        if first + k < columns {
-                            row.store(first + k, pair[k]);
-                        }
-                    });
-                }
+        unroll!(k in 0..2 {
+            if const { block < N } && column(block, k) < columns {
+                // SAFETY: the row is Y's, and the column is checked.
+                unsafe { row.store(column(block, k), results[block % N][k]) };
             }
-        }
+        });
     });
 }
