@@ -3,7 +3,7 @@
 use super::{GcnElement, GcnError};
 use crate::dense::{DenseOperand, DenseOperandMut};
 use crate::device::{Device, DeviceBuffer};
-use crate::operand::{OperandError, extent};
+use crate::operand::extent;
 use ndarray::{ArrayView1, ArrayView2};
 use warprow_kernels::gcn::classify::{self, Classes, MAX_FEATURES};
 use warprow_kernels::matrix::{Dense, DenseMut};
@@ -19,7 +19,8 @@ pub struct Classification<T: GcnElement> {
 }
 
 impl<T: GcnElement> Classification<T> {
-    /// Uploads the weights, a row for each feature, and the bias of each class; `None` if the kernel does not take them.
+    /// Uploads the weights, a row for each feature, and the bias of each class; `None` if the kernel does not take
+    /// them.
     ///
     /// # Errors
     ///
@@ -73,11 +74,6 @@ impl<T: GcnElement> Classification<T> {
         if rows == 0 {
             return Ok(());
         }
-        let config = classify::launch(rows).ok_or(OperandError::TooLarge {
-            what: "the number of nodes",
-            found: rows.into(),
-            most: 1 << 31,
-        })?;
         let classes = Classes {
             packed: self.packed.read_only(),
             bias: self.bias.read_only(),
@@ -97,9 +93,9 @@ impl<T: GcnElement> Classification<T> {
             data: y.slice_mut().mutable(),
         };
         let kernel = T::classify_kernel(self.classes).expect("the plan has found one");
-        // SAFETY: the operands have the shapes of their fields, checked above; `y` is borrowed mutably, so it overlaps no
-        // other. Weights and bias are packed for this kernel.
-        unsafe { device.launch(&kernel, config, (x, y, classes))? };
+        // SAFETY: the operands have the shapes of their fields, checked above; `y` is borrowed mutably, so it overlaps
+        // no other. Weights and bias are packed for this kernel.
+        unsafe { device.launch(&kernel, classify::launch(rows), (x, y, classes))? };
         Ok(())
     }
 }

@@ -1,21 +1,23 @@
-//! The last product with weights, bias and LogSoftmax in one launch: `Y = LogSoftmax(X W + b)`, where X has few features.
+//! The last product with weights, bias and LogSoftmax in one launch: `Y = LogSoftmax(X W + b)`, X with few features.
 //!
 //! As operators of their own they write the product and read it again. Here a warp has eight rows of it in registers.
 //! Tensor cores compute the transposed product, 16 columns of W by eight rows. Before it, the lane with `g = lane / 4`
 //! and `t = lane % 4` holds features 4t to 4t + 3 of row g. So if feature 4t + q is multiplied as number t of its
-//! instruction, no element moves between lanes: only W is in the order of [`pack`]. After it the lane holds columns g and
-//! g + 8 of the rows 2t and 2t + 1, and eight lanes a row:
+//! instruction, no element moves between lanes: only W is in the order of [`pack`]. After it the lane holds columns g
+//! and g + 8 of the rows 2t and 2t + 1, and eight lanes a row:
 //!
 //! ```text
 //! X  row g     features 4t..4t+4         lane 4g + t
 //! Y  row 2t    columns g, g+8            lane 4g + t        and the same columns of row 2t + 1
 //! ```
 //!
-//! Elements are split into two tf32 numbers, as in `split_fragments` of XW. Where that is not as exact as f32, the lanes
-//! compute the product on CUDA cores: by the flag [`unsplit`](Classes::unsplit) for all rows, and for eight rows if one of
-//! their results is not finite.
+//! Elements are split into two tf32 numbers, as in `split_fragments` of XW. Where that is not as exact as f32, the
+//! lanes compute the product on CUDA cores: by the flag [`unsplit`](Classes::unsplit) for all rows, and for eight rows
+//! if one of their results is not finite.
 //!
 //! An element of X is read once, and one of Y written once.
+//!
+//! When to use it: in f32, for up to 16 features and 64 classes.
 
 use core::array;
 use cuda_std::mma;
@@ -48,13 +50,10 @@ pub const MAX_FEATURES: u32 = LANES * WIDTH as u32;
 /// Columns of W that tensor cores multiply together.
 const COLUMNS: usize = 16;
 
-/// Maximum number of columns.
-pub const MAX_COLUMNS: u32 = 4 * COLUMNS as u32;
-
-/// Columns of a lane of these, and its rows.
+/// How many of these columns a lane holds after the product, and how many rows.
 const PAIR: usize = 2;
 
-/// The columns between those of a lane.
+/// From the first of a lane's columns to the second.
 const EIGHT: usize = COLUMNS / PAIR;
 
 /// Weights that a lane loads at once: of two features, for two columns.
@@ -92,7 +91,7 @@ impl<T> Copy for Classes<T> {}
 #[cfg(not(target_arch = "nvptx64"))]
 pub type Arguments<T> = (Dense<T>, DenseMut<T>, Classes<T>);
 
-/// The kernel for so many columns; `None` if there are none, or too many.
+/// The kernel for so many columns; `None` if there are none, or more than 64.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle(columns: u32) -> Option<Kernel<Arguments<f32>>> {
     match columns.div_ceil(COLUMNS as u32) {
@@ -131,19 +130,18 @@ pub fn pack<T>(columns: usize, at: impl Fn(usize, usize) -> T) -> Vec<T> {
     weights.collect()
 }
 
-/// The launch for so many rows; `None` if they need more blocks than a grid can have.
-pub fn launch(rows: u32) -> Option<LaunchConfig> {
-    let blocks = rows.div_ceil(ROWS_OF_WARP).div_ceil(BLOCK / WARP_SIZE);
-    let blocks = i32::try_from(blocks).ok()?;
-    Some(LaunchConfig::new(blocks as u32, BLOCK))
+/// The launch for so many rows.
+pub fn launch(rows: u32) -> LaunchConfig {
+    let warps = rows.div_ceil(ROWS_OF_WARP);
+    LaunchConfig::new(warps.div_ceil(BLOCK / WARP_SIZE), BLOCK)
 }
 
 /// `Y[row, :] = LogSoftmax(X[row, :] W + b)`; a warp computes eight rows at a time.
 ///
 /// # Safety
 ///
-/// `x` is m x k, k at most [`MAX_FEATURES`]; `y` is m x n, n at least 1 and at most `N` times 16. They do not overlap. The
-/// weights have k rows and n columns, packed for `N` times 16. The launch is [`launch`]'s for m rows.
+/// `x` is m x k, k at most [`MAX_FEATURES`]; `y` is m x n, n at least 1 and at most `N` times 16. They do not overlap.
+/// The weights have k rows and n columns, packed for `N` times 16. The launch is [`launch`]'s for m rows.
 #[kernel(name = "gcn_classify", N = [1, 2, 3, 4])]
 pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes: Classes<f32>) {
     let first = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_OF_WARP);
@@ -156,8 +154,8 @@ pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes:
     let column = |block: usize, k: usize| block * COLUMNS + k * EIGHT + g as usize;
     let mut weights = [[Tf32Parts::ZERO; 2]; N];
     let mut bias = [[0.0; PAIR]; N];
-    // SAFETY: the packed weights and the bias have `N` times 16 columns. Rows from `first` on are rows of X and Y, those
-    // past the last row are not loaded or written. All lanes of the warp call what needs all of them.
+    // SAFETY: the packed weights and the bias have `N` times 16 columns. Rows from `first` on are rows of X and Y,
+    // those past the last row are not loaded or written. All lanes of the warp call what needs all of them.
     unsafe {
         unroll!(block in 0..4 {
             if const { block < N } {
