@@ -11,8 +11,10 @@ use warprow_kernels::matrix::Operand;
 #[test]
 fn every_entry_point_runs() {
     assert_all_run("gcn", |device| {
-        one_layer::<f32>(device);
-        one_layer::<f64>(device);
+        one_layer::<f32>(device, 9, 5);
+        one_layer::<f64>(device, 9, 5);
+        one_layer::<f32>(device, 16, 47);
+        one_layer::<f32>(device, 9, 64);
         bias_and_relu::<f32>(device);
         bias_and_relu::<f64>(device);
         aggregation::<f32>(device);
@@ -59,15 +61,15 @@ fn aggregation<T: GcnElement>(device: &Device) {
 }
 
 /// A network of one layer without bias, in numbers that every order of summation adds up exactly.
-fn one_layer<T: GcnElement>(device: &Device) {
+fn one_layer<T: GcnElement>(device: &Device, features: usize, classes: usize) {
     const NODES: usize = 300;
     let structure = generate::rmat::<f32>(NODES as u32, 2500, [0.57, 0.19, 0.19, 0.05], 3).unwrap();
     let graph = whole_graph::<_, T>(structure.view(), 1);
     let layer = GcnLayer {
-        weights: whole_selection(9, 5, 1),
+        weights: whole_selection(features, classes, 1),
         bias: None,
     };
-    let x = whole_selection::<T>(9, NODES, 2).reversed_axes();
+    let x = whole_selection::<T>(features, NODES, 2).reversed_axes();
     // Each node has a degree of 1 or 4, its loop included, so that the reciprocal of its root is 1 or 1/2.
     let mut dense = ndarray::Array2::<f64>::zeros((NODES, NODES));
     for (value, (row, column)) in graph.iter() {

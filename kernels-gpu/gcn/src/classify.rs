@@ -94,11 +94,9 @@ pub type Arguments<T> = (Dense<T>, DenseMut<T>, Classes<T>);
 /// The kernel for so many columns; `None` if there are none, or more than 64.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn handle(columns: u32) -> Option<Kernel<Arguments<f32>>> {
-    match columns.div_ceil(COLUMNS as u32) {
-        1 => Some(classify::<1>()),
-        2 => Some(classify::<2>()),
-        3 => Some(classify::<3>()),
-        4 => Some(classify::<4>()),
+    match columns {
+        1..=48 => Some(classify::<3>()),
+        49..=64 => Some(classify::<4>()),
         _ => None,
     }
 }
@@ -112,7 +110,7 @@ pub fn is_unsplit(weights: impl Iterator<Item = f32>, features: u32) -> bool {
 /// The number of columns that the packed weights have for so many.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn packed_columns(columns: usize) -> usize {
-    columns.next_multiple_of(COLUMNS)
+    columns.next_multiple_of(COLUMNS).max(3 * COLUMNS)
 }
 
 /// The weights in the order of the lanes, for so many columns: `at` gives the weight of a feature in a column, and 0
@@ -142,7 +140,7 @@ pub fn launch(rows: u32) -> LaunchConfig {
 ///
 /// `x` is m x k, k at most [`MAX_FEATURES`]; `y` is m x n, n at least 1 and at most `N` times 16. They do not overlap.
 /// The weights have k rows and n columns, packed for `N` times 16. The launch is [`launch`]'s for m rows.
-#[kernel(name = "gcn_classify", N = [1, 2, 3, 4])]
+#[kernel(name = "gcn_classify", N = [3, 4])]
 pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes: Classes<f32>) {
     let first = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_OF_WARP);
     if first >= u64::from(x.rows) {
