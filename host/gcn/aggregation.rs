@@ -4,11 +4,12 @@ use super::row_list::DeviceRowList;
 use super::{GcnElement, GcnError};
 use crate::csr::DeviceCsr;
 use crate::dense::{DenseOperand, DenseOperandMut};
-use crate::device::DeviceBuffer;
+use crate::device::{DeviceBuffer, optional_pointer};
 use crate::operand::{OperandError, extent};
-use ndarray::ArrayView1;
+use ndarray::{ArrayView1, ArrayView2};
 use std::sync::Arc;
 use warprow_kernels::gcn::aggregate::{self, FEATURE_MULTIPLE, MAX_FEATURES, NodeEpilogue};
+use warprow_kernels::gcn::weights::{COLUMNS, pack};
 use warprow_kernels::matrix::{Csr, Dense, DenseMut};
 
 /// The normalised adjacency matrix with the list of its rows.
@@ -36,6 +37,12 @@ pub fn takes_features(features: usize) -> bool {
     (1..=MAX_FEATURES as usize).contains(&features)
 }
 
+/// Whether the kernel takes weights after a product, as exactly as a product of their own.
+pub fn takes_weights<T: GcnElement>(weights: ArrayView2<'_, T>) -> bool {
+    (1..=COLUMNS).contains(&weights.ncols())
+        && T::can_multiply(weights.iter().copied(), weights.nrows())
+}
+
 /// The features that the kernel reads for so many.
 pub fn padded_features(features: usize) -> usize {
     features.next_multiple_of(FEATURE_MULTIPLE as usize)
@@ -47,6 +54,8 @@ pub struct Following<'a, T> {
     pub bias: Option<ArrayView1<'a, T>>,
     /// Whether negative elements become 0, after the bias is added.
     pub relu: bool,
+    /// By what each row is multiplied then, if the kernel [takes](takes_weights) it.
+    pub weights: Option<ArrayView2<'a, T>>,
     /// Whether LogSoftmax is last.
     pub log_softmax: bool,
 }
@@ -56,6 +65,7 @@ impl<T> Following<'_, T> {
     pub const NOTHING: Self = Self {
         bias: None,
         relu: false,
+        weights: None,
         log_softmax: false,
     };
 }
@@ -68,12 +78,20 @@ pub struct Aggregation<T: GcnElement> {
     columns: u32,
     bias: DeviceBuffer<T>,
     relu: bool,
+    weights: Option<Weights<T>>,
     log_softmax: bool,
 }
 
+/// The weights that follow a product, on the device.
+#[derive(Debug)]
+struct Weights<T: GcnElement> {
+    rows: u32,
+    packed: DeviceBuffer<T>,
+}
+
 impl<T: GcnElement> Aggregation<T> {
-    /// Uploads what follows the product of `features` features, of which X has the [padded](padded_features) number. So
-    /// has the result, if it `pads`.
+    /// Uploads what follows the product of `features` features, of which X has the [padded](padded_features) number. If
+    /// the result `pads`, its number of columns is padded, too.
     ///
     /// # Errors
     ///
@@ -86,7 +104,23 @@ impl<T: GcnElement> Aggregation<T> {
     ) -> Result<Self, GcnError> {
         let device = graph.adjacency.device();
         let padded = padded_features(features);
-        let columns = if pads { padded } else { features };
+        let results = following
+            .weights
+            .map_or(features, |weights| weights.ncols());
+        let columns = if pads {
+            padded_features(results)
+        } else {
+            results
+        };
+        let weights = following.weights.map(|weights| -> Result<_, GcnError> {
+            let packed = pack(COLUMNS, |feature, column| {
+                weights.get((feature, column)).copied().unwrap_or(T::ZERO)
+            });
+            Ok(Weights {
+                rows: extent("the width of a layer", weights.nrows())?,
+                packed: device.upload(&packed)?,
+            })
+        });
         let mut bias: Vec<T> = following.bias.iter().flatten().copied().collect();
         bias.resize(MAX_FEATURES as usize, T::ZERO);
         Ok(Self {
@@ -95,8 +129,15 @@ impl<T: GcnElement> Aggregation<T> {
             columns: extent("the width of a layer", columns)?,
             bias: device.upload(&bias)?,
             relu: following.relu,
+            weights: weights.transpose()?,
             log_softmax: following.log_softmax,
         })
+    }
+
+    /// The number of weights that follow the product.
+    pub fn weights(&self) -> usize {
+        let rows = self.weights.as_ref().map_or(0, |weights| weights.rows);
+        rows as usize * self.columns as usize
     }
 
     /// Columns of X and of the result.
@@ -147,9 +188,12 @@ impl<T: GcnElement> Aggregation<T> {
             stride: y_rows.stride,
             data: y.slice_mut().mutable(),
         };
+        let weights = self.weights.as_ref();
         let epilogue = NodeEpilogue {
             bias: self.bias.read_only(),
             relu: self.relu.into(),
+            weight_rows: weights.map_or(0, |weights| weights.rows),
+            weights: optional_pointer(weights.map(|weights| &weights.packed)),
             log_softmax: self.log_softmax.into(),
             in_vectors: (self.columns | y_rows.multiple())
                 .is_multiple_of(FEATURE_MULTIPLE)

@@ -5,17 +5,16 @@ use crate::dense::{DenseOperand, DenseOperandMut};
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::extent;
 use ndarray::{ArrayView1, ArrayView2};
-use warprow_kernels::gcn::classify::{self, Classes, MAX_FEATURES};
+use warprow_kernels::gcn::classify::{self, Classes};
+use warprow_kernels::gcn::weights::{FEATURES, pack};
 use warprow_kernels::matrix::{Dense, DenseMut};
 
 /// `LogSoftmax(X W + b)`.
 #[derive(Debug)]
 pub struct Classification<T: GcnElement> {
-    features: u32,
     classes: u32,
     packed: DeviceBuffer<T>,
     bias: DeviceBuffer<T>,
-    unsplit: bool,
 }
 
 impl<T: GcnElement> Classification<T> {
@@ -30,30 +29,29 @@ impl<T: GcnElement> Classification<T> {
         weights: ArrayView2<'_, T>,
         bias: Option<ArrayView1<'_, T>>,
     ) -> Result<Option<Self>, GcnError> {
-        let (features, classes) = weights.dim();
-        let has_kernel = T::classify_kernel(extent("the width of a layer", classes)?).is_some();
-        if !has_kernel || !(1..=MAX_FEATURES as usize).contains(&features) {
+        let (features, columns) = weights.dim();
+        let classes = extent("the width of a layer", columns)?;
+        let takes = T::classify_kernel(classes).is_some()
+            && T::can_multiply(weights.iter().copied(), features);
+        if !takes {
             return Ok(None);
         }
-        let packed = classify::pack(classes, |feature, class| {
+        let packed_columns = classify::packed_columns(columns);
+        let packed = pack(packed_columns, |feature, class| {
             weights.get((feature, class)).copied().unwrap_or(T::ZERO)
         });
         let mut padded: Vec<T> = bias.iter().flatten().copied().collect();
-        padded.resize(classify::packed_columns(classes), T::ZERO);
-        let features = extent("the width of a layer", features)?;
-        let weights = weights.iter().map(|weight| weight.to_f64() as f32);
+        padded.resize(packed_columns, T::ZERO);
         Ok(Some(Self {
-            features,
-            classes: extent("the width of a layer", classes)?,
+            classes,
             packed: device.upload(&packed)?,
             bias: device.upload(&padded)?,
-            unsplit: classify::is_unsplit(weights, features),
         }))
     }
 
     /// Columns of X and of Y.
     pub fn widths(&self) -> (usize, usize) {
-        (self.features as usize, self.classes as usize)
+        (FEATURES, self.classes as usize)
     }
 
     /// Launches the kernel for so many rows.
@@ -69,20 +67,19 @@ impl<T: GcnElement> Classification<T> {
     ) -> Result<(), GcnError> {
         let device = self.packed.device();
         let rows = extent("the number of nodes", rows)?;
-        let x_rows = x.check(device, "x", (rows, self.features))?;
+        let x_rows = x.check(device, "x", (rows, FEATURES as u32))?;
         let y_rows = (y.as_operand()).check(device, "y", (rows, self.classes))?;
+        x_rows.check_alignment("x", x.slice().address())?;
         if rows == 0 {
             return Ok(());
         }
         let classes = Classes {
             packed: self.packed.read_only(),
             bias: self.bias.read_only(),
-            unsplit: self.unsplit.into(),
-            x_in_vectors: (self.features | x_rows.multiple()).is_multiple_of(4).into(),
         };
         let x = Dense {
             rows,
-            cols: self.features,
+            cols: FEATURES as u32,
             stride: x_rows.stride,
             data: x.slice().read_only(),
         };

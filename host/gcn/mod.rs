@@ -38,11 +38,12 @@ use std::fmt;
 use std::sync::Arc;
 use steps::Operators;
 use warprow_kernels::gcn::classify::{self, Arguments};
+use warprow_kernels::gcn::weights::WeightElement;
 use warprow_kernels::log_softmax::ExpLn;
 
 /// An element type of a network: f32 or f64.
 pub trait GcnElement:
-    Real + SpmmElement<Sum = Self> + GemmElement + SoftmaxElement + ExpLn
+    Real + SpmmElement<Sum = Self> + GemmElement + SoftmaxElement + ExpLn + WeightElement
 {
     /// The kernel for a last product with LogSoftmax; `None` if there is none for so many classes.
     #[doc(hidden)]

@@ -26,7 +26,8 @@ pub enum OperatorKind {
     Activate,
     /// The last layer's bias, and LogSoftmax.
     LogSoftmax,
-    /// The product with A_hat, and what follows it for each node: bias, ReLU, LogSoftmax.
+    /// The product with A_hat, and what follows it for each node: bias, ReLU, the product with the weights of the next
+    /// layer, LogSoftmax.
     Aggregate,
     /// The product with the last layer's weights, its bias, and LogSoftmax.
     Classify,
@@ -126,7 +127,8 @@ impl<T: GcnElement> Step<T> {
     ) -> Self {
         let columns = aggregation.widths();
         let of_nodes = u128::from(nodes) * (columns.0 + columns.1) as u128 * size_of::<T>() as u128;
-        let bytes = Self::matrix_bytes(nodes, nonzeros) + of_nodes;
+        let of_weights = aggregation.weights() as u128 * size_of::<T>() as u128;
+        let bytes = Self::matrix_bytes(nodes, nonzeros) + of_nodes + of_weights;
         let work = Work::Aggregate(aggregation);
         Self::new(layer, OperatorKind::Aggregate, columns, bytes, work)
     }

@@ -2,7 +2,9 @@
 //! writes.
 
 use super::GcnError;
-use super::aggregation::{Aggregation, Following, ListedGraph, padded_features, takes_features};
+use super::aggregation::{
+    Aggregation, Following, ListedGraph, padded_features, takes_features, takes_weights,
+};
 use super::classification::Classification;
 use super::operator::Step;
 use super::{GcnElement, GcnLayer, GcnOptions};
@@ -181,7 +183,9 @@ fn parts<T>(layers: &[GcnLayer<T>]) -> Vec<Part<'_, T>> {
 
 /// The operators of a network in their order. With `listed`, a product with A_hat and what follows it for each node are
 /// one operator, if the kernel takes the widths; what it reads has columns of zeros up to a multiple of four. What it
-/// reads must fit the L2 cache, too: from memory, SpMM is as fast, and the operators after it are faster alone.
+/// reads must fit the L2 cache, too: from memory, SpMM is as fast, and the operators after it are faster alone. After
+/// ReLU it also multiplies by the weights of the next layer, if it takes them. A last product that comes after A_hat is
+/// one operator with LogSoftmax, if its kernel takes the widths.
 ///
 /// # Errors
 ///
@@ -217,8 +221,14 @@ pub(crate) fn steps<T: GcnElement>(
                 bias,
                 relu,
             } => {
-                if let [Part::LogSoftmax { bias, .. }, ..] = *rest
-                    && let Some(both) = Classification::plan(device, weights, bias)?
+                if let [
+                    Part::LogSoftmax {
+                        bias: last_bias, ..
+                    },
+                    ..,
+                ] = *rest
+                    && let (None, false) = (bias, relu)
+                    && let Some(both) = Classification::plan(device, weights, last_bias)?
                 {
                     rest = &rest[1..];
                     steps.push(Step::classification(layer, both, nodes));
@@ -267,16 +277,38 @@ fn with_zero_columns<T: GcnElement>(matrix: ArrayView2<'_, T>, columns: usize) -
 }
 
 /// What an [`Aggregation`] does of the parts after its product, and how many of them that is.
-fn following_of<'a, T>(parts: &[Part<'a, T>]) -> (Following<'a, T>, usize) {
-    let (bias, relu, log_softmax) = match parts.first() {
-        Some(&Part::Activate { bias, .. }) => (bias, true, false),
-        Some(&Part::LogSoftmax { bias, .. }) => (bias, false, true),
-        _ => return (Following::NOTHING, 0),
+fn following_of<'a, T: GcnElement>(parts: &[Part<'a, T>]) -> (Following<'a, T>, usize) {
+    let nothing = Following::NOTHING;
+    let (bias, rest) = match parts {
+        [Part::Activate { bias, .. }, rest @ ..] => (*bias, rest),
+        [Part::LogSoftmax { bias, .. }, ..] => {
+            let following = Following {
+                bias: *bias,
+                log_softmax: true,
+                ..nothing
+            };
+            return (following, 1);
+        }
+        _ => return (nothing, 0),
+    };
+    let weights = match rest {
+        // A product with bias or ReLU, which is not here, would be another operator.
+        [
+            Part::Gemm {
+                weights,
+                bias: None,
+                relu: false,
+                ..
+            },
+            ..,
+        ] => Some(*weights).filter(|weights| takes_weights(*weights)),
+        _ => None,
     };
     let following = Following {
         bias,
-        relu,
-        log_softmax,
+        relu: true,
+        weights,
+        ..nothing
     };
-    (following, 1)
+    (following, 1 + usize::from(weights.is_some()))
 }

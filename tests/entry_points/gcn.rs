@@ -14,7 +14,7 @@ fn every_entry_point_runs() {
         one_layer::<f32>(device, 9, 5);
         one_layer::<f64>(device, 9, 5);
         one_layer::<f32>(device, 16, 47);
-        one_layer::<f32>(device, 9, 64);
+        one_layer::<f32>(device, 16, 64);
         bias_and_relu::<f32>(device);
         bias_and_relu::<f64>(device);
         aggregation::<f32>(device);

@@ -39,14 +39,23 @@ fn layers_run_in_the_cheaper_order_and_give_the_same_either_way() {
             vec![(20, 8), (8, 8), (8, 8), (8, 5)]
         )
     );
+    // From 16 features, the first `aggregate` multiplies by the weights of layer 2, too.
+    assert_eq!(
+        operators([20, 16, 6], GcnOptions::default()),
+        (
+            vec![Gemm, Aggregate, Aggregate],
+            vec![(20, 16), (16, 8), (8, 6)]
+        )
+    );
     assert_eq!(
         operators([20, 7, 64], GcnOptions::default()),
         (
-            vec![Gemm, Aggregate, Aggregate, Classify],
-            vec![(20, 8), (8, 8), (8, 7), (7, 64)]
+            vec![Gemm, Aggregate, Aggregate, Gemm, LogSoftmax],
+            vec![(20, 8), (8, 8), (8, 7), (7, 64), (64, 64)]
         )
     );
-    // `classify` takes up to 16 features and 64 classes.
+    // `classify` takes 16 features and up to 64 classes.
+    assert_eq!(kinds([20, 16, 64])[3..], [Classify]);
     assert_eq!(kinds([20, 16, 65])[3..], [Gemm, LogSoftmax]);
     assert_eq!(kinds([20, 17, 64])[3..], [Spmm, Gemm, LogSoftmax]);
     assert_eq!(kinds([5, 20, 30]), [Spmm, Gemm, Spmm, Gemm, LogSoftmax]);
@@ -180,10 +189,12 @@ fn long_rows_agree<T: GcnElement>(tolerance: f64) {
     for widths in [
         [9, 16, 16],
         [18, 10, 47],
-        [5, 6, 8],
+        [33, 16, 6],
+        [20, 13, 11],
         [9, 16, 32],
         [17, 16, 33],
-        [17, 1, 64],
+        [17, 16, 61],
+        [17, 16, 64],
     ] {
         let layers = [
             layer::<T>(widths[0], widths[1], true, 1),

@@ -44,14 +44,39 @@ fn an_infinity_times_the_zeros_of_padding_is_not_read() {
 }
 
 #[test]
+fn an_infinite_hidden_feature_times_negative_weights_is_minus_infinity() {
+    // Features of nodes 0 and 1 are infinite after layer 1, so minus infinity and then 0 after layer 2.
+    let graph = CsMatI::new((3, 3), vec![0_u32, 0, 1, 1], vec![0_u32], vec![1.0_f32]);
+    let mut layers = [
+        layer::<f32>(20, 16, true, 1),
+        layer(16, 16, true, 3),
+        layer(16, 3, true, 5),
+    ];
+    layers[0].weights.fill(0.01);
+    layers[1].weights.fill(-0.01);
+    layers[1].bias = Some(ndarray::Array1::ones(16));
+    let mut x = generate::dense::<f32>(3, 20, 9).unwrap();
+    x[[0, 3]] = f32::INFINITY;
+    for device in devices() {
+        let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
+        let y = gcn.classify(x.view()).unwrap();
+        assert!(y.iter().all(|y| y.is_finite()), "{gcn}: {y}");
+        assert_eq!(y.row(0), y.row(1), "{gcn}");
+        assert_ne!(y.row(0), y.row(2), "{gcn}");
+    }
+}
+
+#[test]
 fn weights_and_features_that_tf32_cannot_hold_are_multiplied_as_exactly() {
-    // Hidden features of up to 2e38, and weights whose rest beside a tf32 number is below the least number.
+    // Hidden features of up to 2e38, and weights so small that tf32 does not hold what their first part leaves over.
     let graph = weighted::<f32>(150, 900);
-    let mut layers = [layer::<f32>(21, 16, true, 1), layer(16, 40, true, 3)];
-    layers[0].weights *= 1e37;
-    layers[1].weights *= 1e-38;
     let x = generate::dense::<f32>(150, 21, 9).unwrap();
-    every_device_agrees(&graph, x.view(), &layers, 1e-5);
+    for classes in [7, 40] {
+        let mut layers = [layer::<f32>(21, 16, true, 1), layer(16, classes, true, 3)];
+        layers[0].weights *= 1e37;
+        layers[1].weights *= 1e-38;
+        every_device_agrees(&graph, x.view(), &layers, 1e-5);
+    }
     // A feature that would be rounded to infinity, in three of 150 nodes.
     let graph = CsMatI::zero((150, 150));
     let mut layer = layer::<f32>(16, 40, true, 1);

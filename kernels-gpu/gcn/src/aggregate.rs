@@ -4,7 +4,8 @@
 //! row's sums are together when they are complete. What comes next needs no other node:
 //!
 //! ```text
-//! sums of a row -> bias -> ReLU or LogSoftmax
+//! sums of a row -> bias -> ReLU -> weights of the next layer
+//! sums of a row -> bias -> LogSoftmax
 //! ```
 //!
 //! The host lists the rows by length. Rows of a warp have nearly the same length, so its lanes end together, whereas
@@ -23,6 +24,7 @@ mod node_epilogue;
 
 pub use node_epilogue::NodeEpilogue;
 
+use crate::weights::WeightElement;
 use core::array;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
@@ -107,13 +109,13 @@ pub fn launch([of_blocks, of_warps, of_lanes]: [u32; 3]) -> Option<LaunchConfig>
 /// # Safety
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, n at least 4, at most
-/// [`MAX_FEATURES`], and a multiple of 4, as is its stride. `y` has a row for each row of A, and at most n columns. X
-/// is aligned to 16 bytes and apart from Y. The list has each row once, and the launch is [`launch`]'s for it.
+/// [`MAX_FEATURES`], and a multiple of 4, as is its stride. `y` has a row for each row of A, and at most n columns, or
+/// 16 with weights. X is aligned to 16 bytes and apart from Y. The list has each row once, and the launch is [`launch`]'s for it.
 //
 // With 40 registers, an sm_90 keeps six blocks and four loads of a lane in flight. Without a limit, the assembler takes
 // 32 and orders the loads one after the other.
-#[kernel(name = "gcn_aggregate", T = [f32], registers = 40; T = [f64])]
-pub unsafe fn aggregate<T: Operand<Sum = T> + ExpLn>(
+#[kernel(name = "gcn_aggregate", T = [f32], registers = 40; T = [f64], registers = 48)]
+pub unsafe fn aggregate<T: ExpLn + WeightElement>(
     a: Csr<T>,
     x: Dense<T>,
     y: DenseMut<T>,

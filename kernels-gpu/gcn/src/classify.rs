@@ -1,82 +1,36 @@
 //! The last product with weights, bias and LogSoftmax in one launch: `Y = LogSoftmax(X W + b)`, X with few features.
 //!
 //! As operators of their own they write the product and read it again. Here a warp has eight rows of it in registers.
-//! Tensor cores compute the transposed product, 16 columns of W by eight rows. Before it, the lane with `g = lane / 4`
-//! and `t = lane % 4` holds features 4t to 4t + 3 of row g. So if feature 4t + q is multiplied as number t of its
-//! instruction, no element moves between lanes: only W is in the order of [`pack`]. After it the lane holds columns g
-//! and g + 8 of the rows 2t and 2t + 1, and eight lanes a row:
-//!
-//! ```text
-//! X  row g     features 4t..4t+4         lane 4g + t
-//! Y  row 2t    columns g, g+8            lane 4g + t        and the same columns of row 2t + 1
-//! ```
-//!
-//! Elements are split into two tf32 numbers, as in `split_fragments` of XW. Where that is not as exact as f32, the
-//! lanes compute the product on CUDA cores: by the flag [`unsplit`](Classes::unsplit) for all rows, and for eight rows
-//! if one of their results is not finite.
+//! [`weights`](crate::weights) tells how it multiplies, and which lane has what.
 //!
 //! An element of X is read once, and one of Y written once.
 //!
-//! When to use it: in f32, for up to 16 features and 64 classes.
+//! When to use it: in f32, for 16 features and up to 64 classes.
 
-use core::array;
-use cuda_std::mma;
+use crate::weights::{
+    COLUMN_STRIDE, COLUMNS, LANES, PAIR, ROWS, WEIGHTS_OF_COLUMNS, WIDTH, is_not_finite, load,
+    multiply_on_cuda_cores, multiply_parts,
+};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_gemm::product::split_fragments::Tf32Parts;
-#[cfg(not(target_arch = "nvptx64"))]
-use warprow_kernels_gemm::product::split_fragments::{MAX_WEIGHT, split_is_exact};
 use warprow_kernels_log_softmax::ExpLn;
 use warprow_kernels_matrix::{Dense, DenseMut, unroll};
 
 /// Threads in a block.
 const BLOCK: u32 = 128;
 
-/// Rows that a warp multiplies together.
-const ROWS: u32 = 8;
-
 /// Rows of a warp: it loads the weights once for all of them.
 const ROWS_OF_WARP: u32 = 4 * ROWS;
-
-/// Lanes that hold the features of a row.
-const LANES: u32 = 4;
-
-/// Features of a lane.
-const WIDTH: usize = 4;
-
-/// Maximum number of features.
-pub const MAX_FEATURES: u32 = LANES * WIDTH as u32;
-
-/// Columns of W that tensor cores multiply together.
-const COLUMNS: usize = 16;
-
-/// How many of these columns a lane holds after the product, and how many rows.
-const PAIR: usize = 2;
-
-/// From the first of a lane's columns to the second.
-const EIGHT: usize = COLUMNS / PAIR;
-
-/// Weights that a lane loads at once: of two features, for two columns.
-const LOAD: usize = 4;
-
-/// Packed weights that the lanes load at once.
-const OF_LOAD: usize = LOAD * WARP_SIZE as usize;
-
-/// Packed weights of 16 columns.
-const OF_COLUMNS: usize = 2 * OF_LOAD;
 
 /// The weights, and what follows the product.
 #[repr(C)]
 #[derive(KernelParam)]
 pub struct Classes<T> {
-    /// The weights, [packed](pack).
+    /// The weights, [packed](crate::weights::pack) for `N` times 16 columns.
     pub packed: Global<T>,
     /// Added to the product: an element for each packed column.
     pub bias: Global<T>,
-    /// Whether two tf32 numbers are not exact enough for the weights: 0 or 1.
-    pub unsplit: u32,
-    /// Whether all rows of X start at a multiple of 16 bytes and have a multiple of four elements: 0 or 1.
-    pub x_in_vectors: u32,
 }
 
 impl<T> Clone for Classes<T> {
@@ -101,31 +55,10 @@ pub fn handle(columns: u32) -> Option<Kernel<Arguments<f32>>> {
     }
 }
 
-/// Whether two tf32 numbers are not exact enough for these weights of so many features.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn is_unsplit(weights: impl Iterator<Item = f32>, features: u32) -> bool {
-    !split_is_exact(weights, features, MAX_WEIGHT)
-}
-
 /// The number of columns that the packed weights have for so many.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn packed_columns(columns: usize) -> usize {
     columns.next_multiple_of(COLUMNS).max(3 * COLUMNS)
-}
-
-/// The weights in the order of the lanes, for so many columns: `at` gives the weight of a feature in a column, and 0
-/// where there is none.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn pack<T>(columns: usize, at: impl Fn(usize, usize) -> T) -> Vec<T> {
-    let places = packed_columns(columns) * MAX_FEATURES as usize;
-    let weights = (0..places).map(|place| {
-        let (block, place) = (place / OF_COLUMNS, place % OF_COLUMNS);
-        let (half, lane, place) = (place / OF_LOAD, place % OF_LOAD / LOAD, place % LOAD);
-        let (q, column) = (2 * half + place / PAIR, place % PAIR);
-        let (g, t) = (lane / LANES as usize, lane % LANES as usize);
-        at(WIDTH * t + q, block * COLUMNS + column * EIGHT + g)
-    });
-    weights.collect()
 }
 
 /// The launch for so many rows.
@@ -138,8 +71,9 @@ pub fn launch(rows: u32) -> LaunchConfig {
 ///
 /// # Safety
 ///
-/// `x` is m x k, k at most [`MAX_FEATURES`]; `y` is m x n, n at least 1 and at most `N` times 16. They do not overlap.
-/// The weights have k rows and n columns, packed for `N` times 16. The launch is [`launch`]'s for m rows.
+/// `x` is m x 16, `y` is m x n, n at least 1 and at most `N` times 16. They do not overlap. All rows of X start at a
+/// multiple of 16 bytes. The weights are 16 x n, packed for `N` times 16 columns, as many as the bias has. The launch is
+/// [`launch`]'s for m rows.
 #[kernel(name = "gcn_classify", N = [3, 4])]
 pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes: Classes<f32>) {
     let first = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_OF_WARP);
@@ -147,9 +81,8 @@ pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes:
         return;
     }
     let first = first as u32;
-    let lane = warp::lane_id() as usize;
-    let (g, t) = (lane as u32 / LANES, lane as u32 % LANES);
-    let column = |block: usize, k: usize| block * COLUMNS + k * EIGHT + g as usize;
+    let (g, t) = (warp::lane_id() / LANES, warp::lane_id() % LANES);
+    let column = |block: usize, k: usize| block * COLUMNS + k * COLUMN_STRIDE + g as usize;
     let mut weights = [[Tf32Parts::ZERO; 2]; N];
     let mut bias = [[0.0; PAIR]; N];
     // SAFETY: the packed weights and the bias have `N` times 16 columns. Rows from `first` on are rows of X and Y,
@@ -161,26 +94,23 @@ pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes:
                     classes.bias.load(column(block, 0)),
                     classes.bias.load(column(block, 1)),
                 ];
-                unroll!(half in 0..2 {
-                    let place = block * OF_COLUMNS + half * OF_LOAD + lane * LOAD;
-                    let loaded: [f32; LOAD] = classes.packed.load_array(place);
-                    weights[block % N][half] = Tf32Parts::of(loaded.map(f32::to_bits));
-                });
+                let loaded = load(classes.packed.offset(block * WEIGHTS_OF_COLUMNS));
+                weights[block % N] = loaded.map(|load| Tf32Parts::of(load.map(f32::to_bits)));
             }
         });
-        let mut row = features(&x, first.saturating_add(g), classes.x_in_vectors != 0);
         let end = x.rows.min(first.saturating_add(ROWS_OF_WARP));
+        let mut row = features(&x, first.saturating_add(g), end);
         let mut start = first;
         while start < end {
             thread::keep_rolled();
-            // In flight while these rows are computed.
+            // The next eight rows are loaded while these are computed.
             let next = start.saturating_add(ROWS);
-            let next_row = features(&x, next.saturating_add(g), classes.x_in_vectors != 0);
+            let next_row = features(&x, next.saturating_add(g), end);
             let mut sums = [[[0.0; PAIR]; N]; PAIR];
             let mut probe = 0.0;
             unroll!(block in 0..4 {
                 if const { block < N } {
-                    let product = multiply(row, weights[block % N]);
+                    let product = multiply_parts(row, weights[block % N]);
                     unroll!(i in 0..2 {
                         sums[i][block % N] = product[i];
                         // NaN if an element is not finite: infinity times 0 is NaN.
@@ -188,11 +118,11 @@ pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes:
                     });
                 }
             });
-            if classes.unsplit != 0 || warp::any(FULL_MASK, probe != 0.0) {
+            if is_not_finite(probe) {
                 unroll!(block in 0..4 {
                     if const { block < N } {
-                        let packed = classes.packed.offset(block * OF_COLUMNS);
-                        let product = product_on_cuda_cores(row, packed, x.cols);
+                        let packed = classes.packed.offset(block * WEIGHTS_OF_COLUMNS);
+                        let product = multiply_on_cuda_cores(row, packed);
                         unroll!(i in 0..2 {
                             sums[i][block % N] = product[i];
                         });
@@ -213,84 +143,23 @@ pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes:
     }
 }
 
-/// The lane's four features of a row of X; zeros past the last row and feature.
+/// The lane's four features of a row of X; zeros from row `end` on.
 ///
 /// # Safety
 ///
-/// X is what its fields say, and starts at a multiple of 16 bytes, as all its rows do, if they are read `in_vectors`.
+/// X has 16 columns and at least `end` rows, which start at multiples of 16 bytes.
 #[inline(always)]
-unsafe fn features(x: &Dense<f32>, row: u32, in_vectors: bool) -> [f32; WIDTH] {
-    let first = warp::lane_id() % LANES * WIDTH as u32;
-    let mut features = [0.0; WIDTH];
-    if row < x.rows {
-        let row = x.data.offset(row as usize * x.stride as usize);
-        // SAFETY: the row is X's, and features are checked.
-        unsafe {
-            if in_vectors {
-                if first < x.cols {
-                    features = row.load_array(first as usize);
-                }
-            } else {
-                unroll!(k in 0..4 {
-                    if first + (k as u32) < x.cols {
-                        features[k] = row.load(first as usize + k);
-                    }
-                });
-            }
-        }
+unsafe fn features(x: &Dense<f32>, row: u32, end: u32) -> [f32; WIDTH] {
+    if row >= end {
+        return [0.0; WIDTH];
     }
-    features
+    let first = (warp::lane_id() % LANES) as usize * WIDTH;
+    // SAFETY: the row is X's.
+    unsafe { x.data.load_array(row as usize * x.stride as usize + first) }
 }
 
-/// The lane's part of the product of eight rows with 16 columns of W: two rows of two columns.
-#[inline(always)]
-fn multiply(row: [f32; WIDTH], w: [Tf32Parts; 2]) -> [[f32; PAIR]; PAIR] {
-    let x = Tf32Parts::of(row.map(f32::to_bits));
-    let mut sums = [0.0; 4];
-    unroll!(half in 0..2 {
-        let of_half = |of: [u32; 4]| [of[2 * half], of[2 * half + 1]];
-        sums = mma::m16n8k8_tf32(w[half].low, of_half(x.high), sums);
-        sums = mma::m16n8k8_tf32(w[half].high, of_half(x.low), sums);
-    });
-    unroll!(half in 0..2 {
-        let high = [x.high[2 * half], x.high[2 * half + 1]];
-        sums = mma::m16n8k8_tf32(w[half].high, high, sums);
-    });
-    [[sums[0], sums[2]], [sums[1], sums[3]]]
-}
-
-/// The same in f32, on CUDA cores: `packed` are the weights of 16 columns, for so many features.
-///
-/// # Safety
-///
-/// The weights are [packed](pack). All lanes of the warp call it.
-#[inline(always)]
-unsafe fn product_on_cuda_cores(
-    row: [f32; WIDTH],
-    packed: Global<f32>,
-    features: u32,
-) -> [[f32; PAIR]; PAIR] {
-    let (g, t) = (warp::lane_id() / LANES, warp::lane_id() % LANES);
-    let mut product = [[0.0; PAIR]; PAIR];
-    let mut owner = 0;
-    while owner * (WIDTH as u32) < features {
-        thread::keep_rolled();
-        unroll!(q in 0..4 {
-            let place = q / 2 * OF_LOAD + (g * LANES + owner) as usize * LOAD + q % 2 * PAIR;
-            // SAFETY: it is the place of a lane's weights for its feature q.
-            let weights: [f32; PAIR] = unsafe { packed.load_array(place) };
-            unroll!(i in 0..2 {
-                let of_row = (PAIR as u32 * t + i as u32) * LANES + owner;
-                let element = warp::shfl_idx(FULL_MASK, row[q], of_row, WARP_SIZE);
-                product[i] = array::from_fn(|k| element.mul_add(weights[k], product[i][k]));
-            });
-        });
-        owner += 1;
-    }
-    product
-}
-
-/// LogSoftmax of the sums of a row, after the bias is added. The row's lanes have the same `t`.
+/// LogSoftmax of the sums of a row, after the bias is added. The row's lanes have the same `t`; all lanes of the warp
+/// call it.
 #[inline(always)]
 fn log_softmax<const N: usize>(
     mut row: [[f32; PAIR]; N],
@@ -321,6 +190,7 @@ fn log_softmax<const N: usize>(
             if const { block < N } {
                 let element = &mut row[block % N][k];
                 *element -= max;
+                // Past the last column it is not used, and may be above 0.
                 let power = ExpLn::exp(*element);
                 sum += if column(block, k) < columns { power } else { 0.0 };
             }

@@ -7,3 +7,4 @@ pub mod activate;
 pub mod aggregate;
 pub mod classify;
 pub mod normalize;
+pub mod weights;

@@ -1,9 +1,13 @@
-//! What follows the sums of a row in [`aggregate`](super::aggregate): bias, ReLU, LogSoftmax, and the store.
+//! What follows the sums of a row in [`aggregate`](super::aggregate): bias, ReLU, the product with the weights of the
+//! next layer or LogSoftmax, and the store.
 
 use super::{LANES, WIDTH};
+use crate::weights::{
+    COLUMN_STRIDE, PAIR, WeightElement, is_not_finite, load, multiply_on_cuda_cores,
+};
 use core::array;
 use cuda_std::prelude::*;
-use cuda_std::warp::FULL_MASK;
+use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 use warprow_kernels_log_softmax::ExpLn;
 use warprow_kernels_matrix::{DenseMut, unroll};
 
@@ -15,7 +19,11 @@ pub struct NodeEpilogue<T> {
     pub bias: Global<T>,
     /// Whether negative sums become 0, after the bias is added: 0 or 1. A NaN stays.
     pub relu: u32,
-    /// Whether LogSoftmax is applied at the end: 0 or 1.
+    /// Rows of the next layer's weights, one for each feature; 0 if no weights follow.
+    pub weight_rows: u32,
+    /// The weights, by which the row is multiplied then: 16 [packed](crate::weights::pack) columns.
+    pub weights: Global<T>,
+    /// Whether LogSoftmax is applied, if no weights follow: 0 or 1.
     pub log_softmax: u32,
     /// Whether all rows of Y start at a multiple of 16 bytes and of four elements, and have a multiple of four: 0 or 1.
     pub in_vectors: u32,
@@ -35,7 +43,7 @@ impl<T> Copy for NodeEpilogue<T> {}
 ///
 /// The kernel's contract; all lanes of the warp call it.
 #[inline(always)]
-pub(super) unsafe fn finish<T: ExpLn>(
+pub(super) unsafe fn finish<T: ExpLn + WeightElement>(
     sums: [T; WIDTH],
     epilogue: &NodeEpilogue<T>,
     y: &DenseMut<T>,
@@ -46,6 +54,11 @@ pub(super) unsafe fn finish<T: ExpLn>(
     unsafe {
         let bias = epilogue.bias.load_array(feature);
         let mut results = with_bias(sums, bias, epilogue.relu != 0);
+        if epilogue.weight_rows != 0 {
+            let row = if writes { row } else { NO_ROW };
+            write_product(results, epilogue, y, row);
+            return;
+        }
         if epilogue.log_softmax != 0 {
             results = log_softmax(results, y.cols);
         }
@@ -65,6 +78,60 @@ pub(super) unsafe fn finish<T: ExpLn>(
             });
         }
     }
+}
+
+/// No row.
+const NO_ROW: u32 = u32::MAX;
+
+/// Multiplies the warp's rows by the weights and writes them. `row` is the number of the lane's row, or [`NO_ROW`].
+///
+/// # Safety
+///
+/// The kernel's contract, and the epilogue has weights; all lanes of the warp call it.
+#[inline(always)]
+unsafe fn write_product<T: WeightElement>(
+    elements: [T; WIDTH],
+    epilogue: &NodeEpilogue<T>,
+    y: &DenseMut<T>,
+    row: u32,
+) {
+    let (g, t) = (warp::lane_id() / LANES, warp::lane_id() % LANES);
+    let mut elements = elements;
+    if const { T::IS_EXACT } {
+        // There may be fewer than 16 features, and what pads the row may be NaN.
+        elements = array::from_fn(|q| {
+            let is_there = t * (WIDTH as u32) + (q as u32) < epilogue.weight_rows;
+            if is_there { elements[q] } else { T::ZERO }
+        });
+    }
+    // SAFETY: there are 16 packed columns.
+    let mut product = T::multiply(elements, unsafe { load(epilogue.weights) });
+    if const { !T::IS_EXACT } {
+        let mut probe = T::ZERO;
+        unroll!(i in 0..2 {
+            unroll!(k in 0..2 {
+                probe = product[i][k].mul_add(T::ZERO, probe);
+            });
+        });
+        if is_not_finite(probe) {
+            // SAFETY: there are 16 packed columns.
+            product = unsafe { multiply_on_cuda_cores(elements, epilogue.weights) };
+        }
+    }
+    unroll!(i in 0..2 {
+        let of_row = (PAIR as u32 * t + i as u32) * LANES;
+        let row = warp::shfl_idx(FULL_MASK, row, of_row, WARP_SIZE);
+        if row != NO_ROW {
+            let row = y.data.offset(row as usize * y.stride as usize);
+            unroll!(k in 0..2 {
+                let column = g as usize + k * COLUMN_STRIDE;
+                if column < y.cols as usize {
+                    // SAFETY: the row is Y's, and the column is checked.
+                    unsafe { row.store(column, product[i][k]) };
+                }
+            });
+        }
+    });
 }
 
 /// Adds the bias, then sets negative elements to zero if `relu`.
