@@ -184,8 +184,9 @@ pub(crate) unsafe fn multiply_on_cuda_cores<T: Real>(
 ) -> [[T; PAIR]; PAIR] {
     let (g, t) = (warp::lane_id() / LANES, warp::lane_id() % LANES);
     let mut product = [[T::ZERO; PAIR]; PAIR];
-    let mut owner = 0;
-    while owner < LANES {
+    // It is rarely needed: `opaque`, so that the compiler does not unroll the loop.
+    let (mut owner, end) = (0, thread::opaque(LANES));
+    while owner < end {
         thread::keep_rolled();
         unroll!(q in 0..4 {
             let of_lane = (g * LANES + owner) as usize * LOAD;
