@@ -110,7 +110,8 @@ pub fn launch([of_blocks, of_warps, of_lanes]: [u32; 3]) -> Option<LaunchConfig>
 ///
 /// The matrices are what their fields say, columns below `a.cols`; `x` is `a.cols` x n, n at least 4, at most
 /// [`MAX_FEATURES`], and a multiple of 4, as is its stride. `y` has a row for each row of A, and at most n columns, or
-/// 16 with weights. X is aligned to 16 bytes and apart from Y. The list has each row once, and the launch is [`launch`]'s for it.
+/// 16 with weights. X is aligned to 16 bytes and apart from Y. The list has each row once, and the launch is
+/// [`launch`]'s for it.
 //
 // With 40 registers, an sm_90 keeps six blocks and four loads of a lane in flight. Without a limit, the assembler takes
 // 32 and orders the loads one after the other.

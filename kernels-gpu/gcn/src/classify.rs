@@ -72,8 +72,8 @@ pub fn launch(rows: u32) -> LaunchConfig {
 /// # Safety
 ///
 /// `x` is m x 16, `y` is m x n, n at least 1 and at most `N` times 16. They do not overlap. All rows of X start at a
-/// multiple of 16 bytes. The weights are 16 x n, packed for `N` times 16 columns, as many as the bias has. The launch is
-/// [`launch`]'s for m rows.
+/// multiple of 16 bytes. The weights are 16 x n, packed for `N` times 16 columns, as many as the bias has. The launch
+/// is [`launch`]'s for m rows.
 //
 // With 128 registers, an sm_90 keeps four blocks.
 #[kernel(name = "gcn_classify", N = [3], registers = 128; N = [4])]

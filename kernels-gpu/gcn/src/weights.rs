@@ -1,19 +1,19 @@
 //! Products of eight rows of 16 features with 16 columns of weights by a warp, for [`classify`](crate::classify) and
 //! [`aggregate`](crate::aggregate).
 //!
-//! Tensor cores compute the transposed product, 16 columns of W by eight rows of X. Before it, the lane with
-//! `g = lane / 4` and `t = lane % 4` holds features 4t to 4t + 3 of row g. Step q / 2 of f32 multiplies feature 4t + q as
-//! its element t + 4 (q % 2), step q of f64 as its element t. So X moves between no lanes, and [`pack`] puts W into the
-//! same order. After it the lane holds columns g and g + 8 of the rows 2t and 2t + 1, so eight lanes have a row:
+//! Tensor cores compute the transposed product, 16 columns of W by eight rows of X. With `g = lane / 4` and
+//! `t = lane % 4`, a lane holds features 4t to 4t + 3 of row g before it. Step q / 2 of f32 multiplies feature 4t + q
+//! as its element t + 4 (q % 2), step q of f64 as its element t. So X moves between no lanes, and [`pack`] puts W into
+//! the same order. After it the lane holds columns g and g + 8 of the rows 2t and 2t + 1, so eight lanes have a row:
 //!
 //! ```text
 //! X  row g     features 4t..4t+4         lane 4g + t
 //! Y  row 2t    columns g, g+8            lane 4g + t        and the same columns of row 2t + 1
 //! ```
 //!
-//! Elements of f32 are split into two tf32 numbers, as in `split_fragments` of XW. If that is not as exact as f32 for the
-//! weights, plans do not use these products ([`WeightElement::can_multiply`]). If a sum is not finite, the lanes compute
-//! the eight rows again on CUDA cores.
+//! Elements of f32 are split into two tf32 numbers, as in `split_fragments` of XW. If that is not as exact as f32 for
+//! the weights, plans do not use these products ([`WeightElement::can_multiply`]). If a sum is not finite, the lanes
+//! compute the eight rows again on CUDA cores.
 
 use core::array;
 use cuda_std::mma;
