@@ -54,9 +54,9 @@ pub struct Following<'a, T> {
     pub bias: Option<ArrayView1<'a, T>>,
     /// Whether negative elements become 0, after the bias is added.
     pub relu: bool,
-    /// By what each row is multiplied then, if the kernel [takes](takes_weights) it.
+    /// By what each row is multiplied then. The kernel [takes](takes_weights) them.
     pub weights: Option<ArrayView2<'a, T>>,
-    /// Whether LogSoftmax is last.
+    /// Whether LogSoftmax is last. It cannot follow weights.
     pub log_softmax: bool,
 }
 
@@ -104,6 +104,12 @@ impl<T: GcnElement> Aggregation<T> {
     ) -> Result<Self, GcnError> {
         let device = graph.adjacency.device();
         let padded = padded_features(features);
+        debug_assert!(
+            following.weights.is_none_or(|weights| {
+                weights.nrows() == features && takes_weights(weights) && !following.log_softmax
+            }),
+            "the kernel takes what follows"
+        );
         let results = following
             .weights
             .map_or(features, |weights| weights.ncols());
@@ -134,7 +140,7 @@ impl<T: GcnElement> Aggregation<T> {
         })
     }
 
-    /// The number of weights that follow the product.
+    /// The number of weights that follow the product, those of padding included.
     pub fn weights(&self) -> usize {
         let rows = self.weights.as_ref().map_or(0, |weights| weights.rows);
         rows as usize * self.columns as usize

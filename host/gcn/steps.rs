@@ -182,10 +182,10 @@ fn parts<T>(layers: &[GcnLayer<T>]) -> Vec<Part<'_, T>> {
 }
 
 /// The operators of a network in their order. With `listed`, a product with A_hat and what follows it for each node are
-/// one operator, if the kernel takes the widths; what it reads has columns of zeros up to a multiple of four. What it
-/// reads must fit the L2 cache, too: from memory, SpMM is as fast, and the operators after it are faster alone. After
-/// ReLU it also multiplies by the weights of the next layer, if it takes them. A last product that comes after A_hat is
-/// one operator with LogSoftmax, if its kernel takes the widths.
+/// one operator, `aggregate`, if the kernel takes the widths; what it reads is padded to a multiple of four columns.
+/// What it reads must fit the L2 cache, too: from memory, SpMM is as fast, and the operators after it are faster alone.
+/// After ReLU `aggregate` also multiplies by the weights of the next layer, if it takes these. A last product that
+/// comes after A_hat is one operator with LogSoftmax, `classify`, if that takes the widths and the weights.
 ///
 /// # Errors
 ///

@@ -71,11 +71,11 @@ pub fn launch(rows: u32) -> LaunchConfig {
 ///
 /// # Safety
 ///
-/// `x` is m x 16, `y` is m x n, n at least 1 and at most `N` times 16. They do not overlap. All rows of X start at a
-/// multiple of 16 bytes. The weights are 16 x n, packed for `N` times 16 columns, as many as the bias has. The launch
-/// is [`launch`]'s for m rows.
+/// `x` is m x 16, `y` is m x n, n at least 1 and at most `N` times 16. They do not overlap. All rows of X and
+/// the weights start at a multiple of 16 bytes. The weights are 16 x n, packed for `N` times 16 columns, as many as the
+/// bias has. The launch is [`launch`]'s for m rows.
 //
-// With 128 registers, an sm_90 keeps four blocks.
+// With at most 128 registers, an sm_90 keeps four blocks; `N` = 4 would spill some.
 #[kernel(name = "gcn_classify", N = [3], registers = 128; N = [4])]
 pub unsafe fn classify<const N: usize>(x: Dense<f32>, y: DenseMut<f32>, classes: Classes<f32>) {
     let first = thread::index_1d() / u64::from(WARP_SIZE) * u64::from(ROWS_OF_WARP);

@@ -2,9 +2,10 @@
 //! [`aggregate`](crate::aggregate).
 //!
 //! Tensor cores compute the transposed product, 16 columns of W by eight rows of X. With `g = lane / 4` and
-//! `t = lane % 4`, a lane holds features 4t to 4t + 3 of row g before it. Step q / 2 of f32 multiplies feature 4t + q
-//! as its element t + 4 (q % 2), step q of f64 as its element t. So X moves between no lanes, and [`pack`] puts W into
-//! the same order. After it the lane holds columns g and g + 8 of the rows 2t and 2t + 1, so eight lanes have a row:
+//! `t = lane % 4`, a lane holds features 4t to 4t + 3 of row g before it. In f64, step q takes feature 4t + q of each
+//! lane. In f32 a step takes two: step s takes 4t + 2s as its element t, and 4t + 2s + 1 as its element t + 4. So X
+//! moves between no lanes, and [`pack`] puts W into the same order. After it the lane holds columns g and g + 8 of the
+//! rows 2t and 2t + 1, so eight lanes have a row:
 //!
 //! ```text
 //! X  row g     features 4t..4t+4         lane 4g + t
@@ -12,8 +13,8 @@
 //! ```
 //!
 //! Elements of f32 are split into two tf32 numbers, as in `split_fragments` of XW. If that is not as exact as f32 for
-//! the weights, plans do not use these products ([`WeightElement::can_multiply`]). If a sum is not finite, the lanes
-//! compute the eight rows again on CUDA cores.
+//! the weights, plans do not use these products ([`WeightElement::can_multiply`]). If a sum of f32 is not finite, the
+//! lanes compute the eight rows again on CUDA cores.
 
 use core::array;
 use cuda_std::mma;
@@ -133,7 +134,7 @@ pub fn pack<T>(columns: usize, at: impl Fn(usize, usize) -> T) -> Vec<T> {
 ///
 /// # Safety
 ///
-/// They are 16 columns from [`pack`].
+/// They are 16 columns from [`pack`], which start at a multiple of 16 bytes.
 #[inline(always)]
 pub(crate) unsafe fn load<T: Real>(packed: Global<T>) -> Loaded<T> {
     let place = warp::lane_id() as usize * LOAD;
@@ -163,8 +164,8 @@ pub(crate) fn multiply_parts(row: [f32; WIDTH], w: [Tf32Parts; 2]) -> [[f32; PAI
     [[sums[0], sums[2]], [sums[1], sums[3]]]
 }
 
-/// Whether the lanes have to compute the product of the warp's rows again, as an element is not finite. `probe` is the
-/// sum of all elements of the lane, each times 0: NaN then.
+/// Whether any element of the warp's product is infinite or NaN. `probe` is the sum of the lane's elements, each times
+/// 0: it is 0 if all are finite, else NaN.
 ///
 /// All lanes of the warp call it.
 #[inline(always)]
@@ -176,7 +177,7 @@ pub(crate) fn is_not_finite<T: Real>(probe: T) -> bool {
 ///
 /// # Safety
 ///
-/// The weights are from [`pack`]. All lanes of the warp call it.
+/// The weights are from [`pack`], and start at a multiple of 16 bytes. All lanes of the warp call it.
 #[inline(always)]
 pub(crate) unsafe fn multiply_on_cuda_cores<T: Real>(
     row: [T; WIDTH],

@@ -19,7 +19,7 @@ pub struct NodeEpilogue<T> {
     pub bias: Global<T>,
     /// Whether negative sums become 0, after the bias is added: 0 or 1. A NaN stays.
     pub relu: u32,
-    /// Rows of the next layer's weights, one for each feature; 0 if no weights follow.
+    /// Rows of the next layer's weights, one for each feature: 16 in f32, up to 16 in f64, and 0 if no weights follow.
     pub weight_rows: u32,
     /// The weights, by which the row is multiplied then: 16 [packed](crate::weights::pack) columns.
     pub weights: Global<T>,
@@ -98,7 +98,8 @@ unsafe fn write_product<T: WeightElement>(
     let (g, t) = (warp::lane_id() / LANES, warp::lane_id() % LANES);
     let mut elements = elements;
     if const { T::IS_EXACT } {
-        // There may be fewer than 16 features, and what pads the row may be NaN.
+        // With fewer than 16 features, the lanes past the last one hold copies or padding. That may be infinite or NaN,
+        // and times a weight of 0 it is NaN.
         elements = array::from_fn(|q| {
             let is_there = t * (WIDTH as u32) + (q as u32) < epilogue.weight_rows;
             if is_there { elements[q] } else { T::ZERO }
