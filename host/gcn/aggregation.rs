@@ -43,6 +43,13 @@ pub fn takes_weights<T: GcnElement>(weights: ArrayView2<'_, T>) -> bool {
         && T::can_multiply(weights.iter().copied(), weights.nrows())
 }
 
+/// The weights in the order that kernels want, with columns of zeros up to `columns`, a multiple of [`COLUMNS`].
+pub fn packed<T: GcnElement>(weights: ArrayView2<'_, T>, columns: usize) -> Vec<T> {
+    pack(columns, |feature, column| {
+        weights.get((feature, column)).copied().unwrap_or(T::ZERO)
+    })
+}
+
 /// The features that the kernel reads for so many.
 pub fn padded_features(features: usize) -> usize {
     features.next_multiple_of(FEATURE_MULTIPLE as usize)
@@ -119,12 +126,9 @@ impl<T: GcnElement> Aggregation<T> {
             results
         };
         let weights = following.weights.map(|weights| -> Result<_, GcnError> {
-            let packed = pack(COLUMNS, |feature, column| {
-                weights.get((feature, column)).copied().unwrap_or(T::ZERO)
-            });
             Ok(Weights {
                 rows: extent("the width of a layer", weights.nrows())?,
-                packed: device.upload(&packed)?,
+                packed: device.upload(&packed(weights, COLUMNS))?,
             })
         });
         let mut bias: Vec<T> = following.bias.iter().flatten().copied().collect();

@@ -1,12 +1,13 @@
 //! The product with the last layer's weights, its bias and LogSoftmax, in one launch.
 
+use super::aggregation::packed;
 use super::{GcnElement, GcnError};
 use crate::dense::{DenseOperand, DenseOperandMut};
 use crate::device::{Device, DeviceBuffer};
 use crate::operand::extent;
 use ndarray::{ArrayView1, ArrayView2};
 use warprow_kernels::gcn::classify::{self, Classes};
-use warprow_kernels::gcn::weights::{FEATURES, pack};
+use warprow_kernels::gcn::weights::FEATURES;
 use warprow_kernels::matrix::{Dense, DenseMut};
 
 /// `LogSoftmax(X W + b)`.
@@ -37,14 +38,11 @@ impl<T: GcnElement> Classification<T> {
             return Ok(None);
         }
         let packed_columns = classify::packed_columns(columns);
-        let packed = pack(packed_columns, |feature, class| {
-            weights.get((feature, class)).copied().unwrap_or(T::ZERO)
-        });
         let mut padded: Vec<T> = bias.iter().flatten().copied().collect();
         padded.resize(packed_columns, T::ZERO);
         Ok(Some(Self {
             classes,
-            packed: device.upload(&packed)?,
+            packed: device.upload(&packed(weights, packed_columns))?,
             bias: device.upload(&padded)?,
         }))
     }

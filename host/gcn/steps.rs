@@ -292,7 +292,7 @@ fn following_of<'a, T: GcnElement>(parts: &[Part<'a, T>]) -> (Following<'a, T>, 
         _ => return (nothing, 0),
     };
     let weights = match rest {
-        // A product with bias or ReLU, which is not here, would be another operator.
+        // After the weights, `aggregate` has no bias and no ReLU.
         [
             Part::Gemm {
                 weights,
