@@ -50,6 +50,7 @@ pub fn exclusive_scan(
 /// The buffers for scans of so many elements.
 pub(crate) struct Scan {
     tiles: u32,
+    /// The sum of each tile; none if one block scans all elements.
     sums: DeviceBuffer<u64>,
     total: DeviceBuffer<u64>,
 }
@@ -63,9 +64,13 @@ impl Scan {
             found: len as u128,
             most: u64::from(u32::MAX) * u64::from(scan::TILE),
         })?;
+        let sums = match len as u64 <= scan::MAX_OF_ONE_BLOCK {
+            true => 0,
+            false => tiles as usize,
+        };
         Ok(Self {
             tiles,
-            sums: device.uninitialized(tiles as usize)?,
+            sums: device.uninitialized(sums)?,
             total: device.uninitialized(1)?,
         })
     }
@@ -83,6 +88,12 @@ impl Scan {
             return Ok(());
         }
         let (tiles, config) = (self.tiles, scan::launch_tiles(self.tiles));
+        if len <= scan::MAX_OF_ONE_BLOCK {
+            let arguments = (len, counts.mutable(), self.total.mutable());
+            // SAFETY: `len` elements, one total.
+            unsafe { device.launch(&scan::scan_few(), scan::launch_sums(), arguments)? };
+            return Ok(());
+        }
         // SAFETY: a sum for each tile of the elements, one total.
         unsafe {
             let arguments = (len, counts.read_only(), self.sums.mutable());

@@ -52,7 +52,8 @@ fn values_travel_with_their_nonzeros<T: Element + Default + PartialEq>(device: &
 }
 
 fn numbers_are_summed_and_sorted(device: &Device) {
-    let numbers: Vec<u32> = (0..10_007_u32).map(|i| i * 7919 % 10_007).collect();
+    let numbers: Vec<u32> = (0..20_011_u32).map(|i| i * 7919 % 20_011).collect();
+    // More than one block scans. The sort scans counts that one block does.
     let mut sums = device.upload(&numbers).unwrap();
     let total = exclusive_scan(device, &mut sums).unwrap();
     let mut sum = 0;
@@ -66,11 +67,11 @@ fn numbers_are_summed_and_sorted(device: &Device) {
     // Each number is there once: sorted, it stands at its own place.
     let (mut keys, mut places) = (
         device.upload(&numbers).unwrap(),
-        device.upload(&Vec::from_iter(0..10_007_u32)).unwrap(),
+        device.upload(&Vec::from_iter(0..20_011_u32)).unwrap(),
     );
-    sort_pairs(device, &mut keys, &mut places, 14).unwrap();
+    sort_pairs(device, &mut keys, &mut places, 15).unwrap();
     let places = places.download().unwrap();
-    assert!((0..10_007).all(|number| numbers[places[number] as usize] as usize == number));
+    assert!((0..20_011).all(|number| numbers[places[number] as usize] as usize == number));
 }
 
 fn rows_travel_between_parts<T: SpmmElement>(device: &Device) {

@@ -41,11 +41,15 @@ fn assert_scans(device: &Device, counts: &[u32]) {
 
 #[test]
 fn every_length_around_a_tile_is_scanned() {
-    let numbers: Vec<u32> = scattered(3 * 4096 + 5).iter().map(|n| n % 1000).collect();
+    let numbers: Vec<u32> = scattered(6 * 4096 + 5).iter().map(|n| n % 1000).collect();
+    let most_of_one_block = scan::MAX_OF_ONE_BLOCK as usize;
+    let of_one_block = [
+        0, 1, 2, 3, 4, 5, 31, 127, 128, 129, 511, 513, 4095, 4096, 4097, 8192, 12_293,
+    ];
+    let of_several_blocks = [0, 1, 2, 3, 4, 129, 513, 4095, 4096, 4097, 8197];
+    let several = of_several_blocks.map(|more| most_of_one_block + more);
     for device in devices() {
-        for len in [
-            0, 1, 2, 3, 4, 5, 31, 127, 128, 129, 511, 513, 4095, 4096, 4097, 8192, 12_293,
-        ] {
+        for len in of_one_block.into_iter().chain(several) {
             assert_scans(&device, &numbers[..len]);
         }
     }
@@ -90,10 +94,12 @@ fn more_tiles_than_the_scan_of_their_sums_takes_at_once_are_scanned() {
 fn sums_up_to_the_greatest_u32_are_scanned_and_greater_ones_are_an_error_that_says_how_great() {
     for device in devices() {
         assert_scans(&device, &[u32::MAX, 0, 0]);
-        let mut most = vec![0; 5000];
-        (most[1], most[4999]) = (u32::MAX - 7, 7);
-        assert_scans(&device, &most);
-        for len in [2, 5000] {
+        for len in [5000, 20_000] {
+            let mut most = vec![0; len];
+            (most[1], most[len - 1]) = (u32::MAX - 7, 7);
+            assert_scans(&device, &most);
+        }
+        for len in [2, 5000, 20_000] {
             let mut counts = device.upload(&vec![u32::MAX; len]).unwrap();
             let error = exclusive_scan(&device, &mut counts).unwrap_err();
             let sum = len as u128 * u128::from(u32::MAX);

@@ -241,6 +241,35 @@ fn clustered_rows_are_nearly_as_close_as_the_communities_planted() {
 }
 
 #[test]
+fn columns_of_empty_rows_are_no_reason_to_put_rows_together() {
+    // Each row has the other columns of its community, and those of four empty rows.
+    let communities = [[0_u32, 3, 4, 7], [1, 2, 5, 6]];
+    let mut rows: Vec<Vec<u32>> = vec![Vec::new(); 12];
+    for community in communities {
+        for row in community {
+            let others = community.into_iter().filter(|&column| column != row);
+            rows[row as usize] = others.chain(8..12).collect();
+        }
+    }
+    let mut indptr = vec![0];
+    for row in &rows {
+        indptr.push(indptr[indptr.len() - 1] + row.len() as u32);
+    }
+    let indices = rows.concat();
+    let values = vec![1.0; indices.len()];
+    let a = CsMatI::new((12, 12), indptr, indices, values);
+    for device in devices() {
+        // In a community by the first column; empty rows last.
+        let wanted = [3, 4, 7, 0, 2, 5, 6, 1, 8, 9, 10, 11];
+        let order = permutation(&device, &a, RowOrder::Clustered);
+        assert_eq!(order, wanted, "{device}");
+        // By the first column alone, 0 and 1 are apart from their communities.
+        let order = permutation(&device, &a, RowOrder::FirstColumn);
+        assert_eq!(order, [3, 4, 7, 2, 5, 6, 1, 0, 8, 9, 10, 11], "{device}");
+    }
+}
+
+#[test]
 fn an_order_is_the_same_every_time_and_on_every_device() {
     let Planted { a, .. } = planted(700, 700, 6, 9, 85);
     for &order in RowOrder::ALL {

@@ -1,9 +1,9 @@
 //! The order of a matrix's rows in a plan: the caller's, one that the caller asks for, or clusters if they pay.
 
 use super::locality::{RowSample, distinct_share};
-use super::row_keys::{first_columns, frequent_columns, labels, longest_first, sorted};
+use super::row_keys::{clustered, first_columns, frequent_columns, longest_first, sorted};
 use super::search::Search;
-use crate::csr::{DevicePattern, ReorderedPattern, gather, number};
+use crate::csr::{DevicePattern, ReorderedPattern, number};
 use crate::device::DeviceBuffer;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::RowOrder;
@@ -31,11 +31,7 @@ pub fn rows_in(
         RowOrder::FrequentColumn => {
             sorted(given()?, frequent_columns(pattern)?, pattern.cols).map(Some)
         }
-        RowOrder::Clustered => {
-            let by_first_column = sorted(given()?, first_columns(pattern)?, pattern.cols)?;
-            let label = gather(&by_first_column, &labels(pattern)?)?;
-            sorted(by_first_column, label, pattern.cols).map(Some)
-        }
+        RowOrder::Clustered => clustered(pattern).map(Some),
     }
 }
 

@@ -1,22 +1,26 @@
 //! Keys by which the rows of a matrix are sorted, made on the device: see [`order`].
 
-use crate::csr::{DevicePattern, ReorderedPattern, number};
+use crate::csr::{DevicePattern, ReorderedPattern, gather, number};
 use crate::device::DeviceBuffer;
-use crate::primitives::sort::sort_pairs;
+use crate::primitives::sort::{sort_pairs, sort_pairs_by};
 use crate::spmm::error::SpmmError;
 use cuda_std::memory::Global;
 use std::sync::Arc;
 use warprow_kernels::spmm::plan::order;
 
-/// Rounds of label propagation.
-const ROUNDS: u32 = 8;
+/// Rounds of label propagation after the first labels. More find little more, and where communities are weak they
+/// spread a label over several.
+const ROUNDS: u32 = 5;
+
+/// Bits of its first column that a row of a cluster is sorted by, the highest ones: two passes of the sort.
+const FIRST_COLUMN_BITS: u32 = 16;
 
 /// The rows, the longest first.
 pub fn longest_first(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     sorted(number(a.device(), a.rows)?, missing_columns(a)?, a.cols)
 }
 
-/// `rows` sorted by their keys, which are at most `greatest`.
+/// `rows` sorted by as many low bits of their keys as `greatest` has.
 pub fn sorted(
     mut rows: DeviceBuffer<u32>,
     mut key: DeviceBuffer<u32>,
@@ -28,12 +32,25 @@ pub fn sorted(
     Ok(rows)
 }
 
-/// The first column of each row.
+/// The rows in clusters: by their labels, and of the same label by the first column.
+pub fn clustered(a: &Arc<DevicePattern>) -> Result<DeviceBuffer<u32>, SpmmError> {
+    let device = a.device();
+    let mut first = first_columns(a)?;
+    let label = labels(a, &first)?;
+    let mut rows = number(device, a.rows)?;
+    let bits = u32::BITS - a.cols.leading_zeros();
+    let sorted_bits = bits.saturating_sub(FIRST_COLUMN_BITS)..bits;
+    sort_pairs_by(device, &mut first, &mut rows, sorted_bits)?;
+    let label = gather(&rows, &label)?;
+    sorted(rows, label, a.cols)
+}
+
+/// The first column of each row; [`NO_LABEL`](order::NO_LABEL) if it is empty.
 pub fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = a.device();
     let mut key = device.uninitialized::<u32>(a.rows as usize)?;
     let (row_ptr, col_idx) = pointers(a);
-    let arguments = (a.rows, a.cols, row_ptr, col_idx, key.mutable());
+    let arguments = (a.rows, row_ptr, col_idx, key.mutable());
     // SAFETY: row pointers and columns are those of one matrix; `key` has an element for each row.
     unsafe {
         device.launch(
@@ -109,25 +126,27 @@ pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmErro
     Ok(key)
 }
 
-/// The label of each row: the number of a column. Rows with many common columns get the same label.
+/// The label of each row: the number of a column, the same for rows with many common columns. An empty row has
+/// [`NO_LABEL`](order::NO_LABEL).
 ///
-/// In each round a row takes the label that most of its columns have. In a square matrix, row and column i are the
-/// same node and have one label; else columns take the label of most of their rows in turn.
-pub fn labels(pattern: &Arc<DevicePattern>) -> Result<DeviceBuffer<u32>, SpmmError> {
+/// The `first` label of a row is its first column. In each round a row takes the label that most of its columns have.
+/// In a square matrix, row and column i are the same node and have one label; else columns take the label of most of
+/// their rows in turn.
+fn labels(
+    pattern: &Arc<DevicePattern>,
+    first: &DeviceBuffer<u32>,
+) -> Result<DeviceBuffer<u32>, SpmmError> {
     let (rows, cols) = (pattern.rows, pattern.cols);
     let transposed = (rows != cols).then(|| ReorderedPattern::new(pattern).transpose());
     let transposed = transposed.transpose()?;
-    let mut of_columns = number(pattern.device(), cols)?;
-    let mut of_rows = pattern.device().uninitialized(rows as usize)?;
-    for round in 0..ROUNDS {
-        propagate(pattern, round, &of_columns, &mut of_rows)?;
-        match &transposed {
-            _ if round + 1 == ROUNDS => {}
-            Some(transposed) => propagate(&transposed.pattern, round, &of_rows, &mut of_columns)?,
-            None => std::mem::swap(&mut of_rows, &mut of_columns),
+    let next = |round: u32, of_rows: &DeviceBuffer<u32>| match &transposed {
+        Some(transposed) => {
+            let of_columns = propagate(&transposed.pattern, round, of_rows)?;
+            propagate(pattern, round, &of_columns)
         }
-    }
-    Ok(of_rows)
+        None => propagate(pattern, round, of_rows),
+    };
+    (2..=ROUNDS).try_fold(next(1, first)?, |of_rows, round| next(round, &of_rows))
 }
 
 /// For each row of `a` the label that most of its columns have.
@@ -135,10 +154,10 @@ fn propagate(
     a: &DevicePattern,
     round: u32,
     of_columns: &DeviceBuffer<u32>,
-    of_rows: &mut DeviceBuffer<u32>,
-) -> Result<(), SpmmError> {
+) -> Result<DeviceBuffer<u32>, SpmmError> {
+    let mut of_rows = a.device().uninitialized(a.rows as usize)?;
     if a.rows == 0 {
-        return Ok(());
+        return Ok(of_rows);
     }
     let (row_ptr, col_idx) = pointers(a);
     let labels = (of_columns.read_only(), of_rows.mutable());
@@ -149,7 +168,7 @@ fn propagate(
         a.device()
             .launch(&order::propagate_labels(), config, arguments)?;
     }
-    Ok(())
+    Ok(of_rows)
 }
 
 fn pointers(a: &DevicePattern) -> (Global<u32>, Global<u32>) {

@@ -4,9 +4,8 @@
 //! A pass has three steps. [`count_digits`] counts each digit in each tile of 4096 pairs. A scan of
 //! these counts in the order (digit, tile) gives the place of each tile's pairs of each digit.
 //! [`scatter`] sorts its tile by the digit in shared memory and writes it out, so that neighbours
-//! mostly go to neighbouring places. A pair's rank within its digit comes from `match_any`, which
-//! tells each lane which lanes have the same digit. A counter per warp and digit adds the earlier
-//! pairs.
+//! mostly go to neighbouring places. A pair's rank within its digit comes from ballots, which tell
+//! each lane which lanes have the same digit. A counter per warp and digit adds the earlier pairs.
 //!
 //! ```text
 //! digits, tiles of 4   1 0 1 2 | 0 0 2 1
@@ -17,6 +16,7 @@
 //! A pass reads keys twice, values once, and writes both: 20 bytes per pair.
 
 use crate::primitives::scan::scan_in_block;
+use crate::unroll;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WARP_SIZE};
 
@@ -57,24 +57,27 @@ pub struct Digit {
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl KernelParam for Digit {}
 
-/// Repeats the body for each of a lane's pairs. The compiler would not unroll so long a loop, and
-/// put its arrays into local memory.
-macro_rules! unrolled {
-    ($i:ident => $body:expr) => {
-        unrolled!(@ $i $body; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
-    };
-    (@ $i:ident $body:expr; $($index:literal)*) => {$({
-        let $i: usize = $index;
-        $body
-    })*};
-}
-const _: () = assert!(PAIRS == 16);
+// The loops over them are unrolled by hand.
+const _: () = assert!(PAIRS == 16 && DIGIT_BITS == 8);
 
 impl Digit {
     #[inline(always)]
     fn of(self, key: u32) -> u32 {
         key >> self.shift & self.mask
     }
+}
+
+/// Which of the warp's lanes have the same digit as the calling one. A bit at a time, which a GPU does faster than
+/// `match_any`: that takes the longer, the more digits differ.
+#[inline(always)]
+fn lanes_with(digit: u32) -> u32 {
+    let mut same = FULL_MASK;
+    unroll!(bit in 0..8 {
+        let is_set = digit >> bit & 1 == 1;
+        let set = warp::ballot(FULL_MASK, is_set);
+        same &= if is_set { set } else { !set };
+    });
+    same
 }
 
 /// `counts[digit * tiles + tile]`, the number of keys of the tile with this digit. A block takes a
@@ -119,7 +122,7 @@ pub unsafe fn count_digits(len: u32, keys: Global<u32>, digit: Digit, counts: Gl
 ///
 /// There are `len` pairs, and room for as many sorted ones. `places` has the scanned counts of the
 /// same digit, 256 per tile. The launch is [`launch`]'s.
-#[kernel(name = "sort_scatter")]
+#[kernel(name = "sort_scatter", registers = 64)]
 pub unsafe fn scatter(
     len: u32,
     keys: Global<u32>,
@@ -160,10 +163,9 @@ pub unsafe fn scatter(
         thread::sync_threads();
         let mine: [u32; PAIRS] = core::array::from_fn(|i| load(keys, i));
         let mut ranks = [0; PAIRS];
-        unrolled!(i => {
+        unroll!(i in 0..16 {
             let of_key = digit.of(mine[i]);
-            // Lanes past the end get a digit of their own.
-            let same = warp::match_any(FULL_MASK, if is_pair(i) { of_key } else { DIGITS });
+            let same = lanes_with(of_key) & warp::ballot(FULL_MASK, is_pair(i));
             let leader = same.trailing_zeros();
             let mut before = 0;
             if is_pair(i) && lane == leader {
@@ -192,7 +194,7 @@ pub unsafe fn scatter(
         digit_starts.store(thread as usize, place.wrapping_sub(start));
         thread::sync_threads();
         let my_values: [u32; PAIRS] = core::array::from_fn(|i| load(values, i));
-        unrolled!(i => {
+        unroll!(i in 0..16 {
             if is_pair(i) {
                 let position = (of_warp.load(digit.of(mine[i]) as usize) + ranks[i]) as usize;
                 tile_keys.store(position, mine[i]);

@@ -7,8 +7,9 @@
 //!   round, a row takes the label that most of its columns have. After a few rounds, the rows of a
 //!   community have one label. Here all rows take their labels at once, and of equally frequent
 //!   labels the least, so that the result is the same in every run. A row of more than 32 nonzeros
-//!   samples 32 of them, other ones in each round. So a warp counts the labels with one `match_any`
-//!   and no table.
+//!   samples four runs of 8 of them, other ones in each round. So a warp counts the labels with one
+//!   `match_any` and no table. The first label of a row is its first column: where all columns have
+//!   labels of their own, that is the least of the equally frequent ones.
 
 use super::hash::mix;
 use core::array;
@@ -19,6 +20,10 @@ use warprow_kernels_matrix::unroll;
 
 /// Threads in a block.
 const BLOCK: u32 = 256;
+
+/// In the place of a label, which is the number of a column: there is none. Only its ones matter to a sort by as many
+/// bits as the number of columns has, which puts it last.
+pub const NO_LABEL: u32 = u32::MAX;
 
 /// The launch of the kernels that have a thread for each of `count` rows, columns or nonzeros.
 pub fn launch_threads(count: u32) -> LaunchConfig {
@@ -31,6 +36,9 @@ const ROWS_PER_WARP: u32 = 4;
 // The loop over them is unrolled by hand.
 const _: () = assert!(ROWS_PER_WARP == 4);
 
+/// Nonzeros that follow one another in the sample of a long row: the columns of a run are in one sector or two.
+const SAMPLED_RUN: u32 = 8;
+
 /// The launch of [`propagate_labels`] for `rows` rows.
 pub fn launch_labels(rows: u32) -> LaunchConfig {
     launch_warps(rows.div_ceil(ROWS_PER_WARP))
@@ -41,7 +49,7 @@ pub fn launch_warps(warps: u32) -> LaunchConfig {
     LaunchConfig::new(warps.div_ceil(BLOCK / WARP_SIZE), BLOCK)
 }
 
-/// `key[r]`, the first column of row r; `cols` if the row is empty, so that it comes last. A thread each.
+/// `key[r]`, the first column of row r; [`NO_LABEL`] if the row is empty, so that it comes last. A thread each.
 ///
 /// # Safety
 ///
@@ -49,7 +57,6 @@ pub fn launch_warps(warps: u32) -> LaunchConfig {
 #[kernel(name = "order_first_columns")]
 pub unsafe fn first_columns(
     rows: u32,
-    cols: u32,
     row_ptr: Global<u32>,
     col_idx: Global<u32>,
     key: GlobalMut<u32>,
@@ -65,7 +72,7 @@ pub unsafe fn first_columns(
         let first = if start < end {
             col_idx.load(start as usize)
         } else {
-            cols
+            NO_LABEL
         };
         key.store(r, first);
     }
@@ -151,13 +158,13 @@ pub unsafe fn least_ranks(
     }
 }
 
-/// `label[r]`, the most frequent label of the columns of row r, and of equally frequent ones the least; 0 for an empty
-/// row. A warp takes four rows; a nonzero of the sample costs its column and a label, 4 bytes each.
+/// `label[r]`, the most frequent label of the columns of row r, and of equally frequent ones the least; [`NO_LABEL`] if
+/// no column has a label. A warp takes four rows; a nonzero of the sample costs its column and a label, 4 bytes each.
 ///
 /// # Safety
 ///
-/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, `label_of_column` has a label below 2^32 - 1 for each
-/// column; `label` has room for `rows`.
+/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, `label_of_column` has a label for each column; `label`
+/// has room for `rows`.
 #[kernel(name = "order_propagate_labels")]
 pub unsafe fn propagate_labels(
     rows: u32,
@@ -185,7 +192,9 @@ pub unsafe fn propagate_labels(
             }
             let mut k = lane;
             if nonzeros > WARP_SIZE {
-                let step = (u64::from(lane) * u64::from(nonzeros) / u64::from(WARP_SIZE)) as u32;
+                let in_run = lane % SAMPLED_RUN;
+                let run = u64::from(lane - in_run) * u64::from(nonzeros) / u64::from(WARP_SIZE);
+                let step = run as u32 + in_run;
                 let shift = mix((first + i as u32) ^ round.rotate_right(8)) % nonzeros;
                 let left = nonzeros - shift;
                 k = if step < left {
@@ -198,14 +207,14 @@ pub unsafe fn propagate_labels(
         });
         let mut of_lane = 0;
         unroll!(i in 0..4 {
-            // Lanes without a nonzero count as 0.
+            // Lanes without a nonzero count as 0, and so do columns without a label.
             let counts = u32::from(mine[i] != NO_LABEL);
             let same = warp::match_any(FULL_MASK, mine[i]).count_ones() * counts;
             let most = warp::reduce_max(FULL_MASK, same);
             let candidate = if same == most { mine[i] } else { NO_LABEL };
             let least = warp::reduce_min(FULL_MASK, candidate);
             if lane == i as u32 {
-                of_lane = if start[i + 1] == start[i] { 0 } else { least };
+                of_lane = least;
             }
         });
         if lane < ROWS_PER_WARP && lane < rows - first {
@@ -213,6 +222,3 @@ pub unsafe fn propagate_labels(
         }
     }
 }
-
-/// What no column has as its label.
-const NO_LABEL: u32 = u32::MAX;
