@@ -87,13 +87,13 @@ impl Scan {
         if len == 0 {
             return Ok(());
         }
-        let (tiles, config) = (self.tiles, scan::launch_tiles(self.tiles));
         if len <= scan::MAX_OF_ONE_BLOCK {
             let arguments = (len, counts.mutable(), self.total.mutable());
             // SAFETY: `len` elements, one total.
             unsafe { device.launch(&scan::scan_few(), scan::launch_sums(), arguments)? };
             return Ok(());
         }
+        let (tiles, config) = (self.tiles, scan::launch_tiles(self.tiles));
         // SAFETY: a sum for each tile of the elements, one total.
         unsafe {
             let arguments = (len, counts.read_only(), self.sums.mutable());

@@ -126,6 +126,8 @@ mod tests {
             let ones = (1_u64 << (bits.end - bits.start)) - 1;
             wanted.sort_by_key(|&i| u64::from(keys[i as usize] >> bits.start) & ones);
             assert_eq!(values.download().unwrap(), wanted, "{bits:?}");
+            let wanted: Vec<u32> = wanted.iter().map(|&i| keys[i as usize]).collect();
+            assert_eq!(sorted.download().unwrap(), wanted, "{bits:?}");
         }
     }
 }

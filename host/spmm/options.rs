@@ -181,11 +181,11 @@ pub enum RowOrder {
     /// The caller's.
     #[default]
     Given,
-    /// By the first column of each row.
+    /// By the first column of each row, empty rows last.
     FirstColumn,
     /// By the column of each row that has the most nonzeros in the whole matrix.
     FrequentColumn,
-    /// By communities, which label propagation finds, and by the first column within each.
+    /// By communities, which label propagation finds, and by the 16 highest bits of the first column within each.
     Clustered,
 }
 

@@ -53,7 +53,7 @@ fn values_travel_with_their_nonzeros<T: Element + Default + PartialEq>(device: &
 
 fn numbers_are_summed_and_sorted(device: &Device) {
     let numbers: Vec<u32> = (0..20_011_u32).map(|i| i * 7919 % 20_011).collect();
-    // More than one block scans. The sort scans counts that one block does.
+    // More elements than one block scans. The sort has 1280 counts, which one block does.
     let mut sums = device.upload(&numbers).unwrap();
     let total = exclusive_scan(device, &mut sums).unwrap();
     let mut sum = 0;

@@ -30,7 +30,7 @@ const NEWER: [(&str, Arch); 5] = [
 /// Entry points of the library, at most: each costs time to build, and space in every program.
 const ENTRY_POINTS: usize = 349;
 /// Lines of all modules of the library, at most.
-const LINES: usize = 301_500;
+const LINES: usize = 302_000;
 /// Bytes of the library's archives, at most.
 const BYTES: usize = 2 << 20;
 

@@ -242,31 +242,56 @@ fn clustered_rows_are_nearly_as_close_as_the_communities_planted() {
 
 #[test]
 fn columns_of_empty_rows_are_no_reason_to_put_rows_together() {
-    // Each row has the other columns of its community, and those of four empty rows.
+    // Each row has the other columns of its community, and those of the first four empty rows.
     let communities = [[0_u32, 3, 4, 7], [1, 2, 5, 6]];
-    let mut rows: Vec<Vec<u32>> = vec![Vec::new(); 12];
-    for community in communities {
-        for row in community {
-            let others = community.into_iter().filter(|&column| column != row);
-            rows[row as usize] = others.chain(8..12).collect();
+    for nodes in [12_u32, 16] {
+        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); nodes as usize];
+        for community in communities {
+            for row in community {
+                let others = community.into_iter().filter(|&column| column != row);
+                rows[row as usize] = others.chain(8..12).collect();
+            }
+        }
+        let a = with_rows(&rows, nodes);
+        for device in devices() {
+            let with_empty_rows = |rows: [u32; 8]| Vec::from_iter(rows.into_iter().chain(8..nodes));
+            // In a community by the first column; empty rows last.
+            let wanted = with_empty_rows([3, 4, 7, 0, 2, 5, 6, 1]);
+            let order = permutation(&device, &a, RowOrder::Clustered);
+            assert_eq!(order, wanted, "{device}");
+            // By the first column alone, 0 and 1 are apart from their communities.
+            let wanted = with_empty_rows([3, 4, 7, 2, 5, 6, 1, 0]);
+            let order = permutation(&device, &a, RowOrder::FirstColumn);
+            assert_eq!(order, wanted, "{device}");
         }
     }
+}
+
+#[test]
+fn rows_of_a_cluster_are_sorted_by_the_16_highest_bits_of_the_first_column() {
+    // 17 bits: columns 4 and 5 are equal. The other columns make all rows one cluster; row 4 is empty.
+    let firsts = [5_u32, 4, 9, 2];
+    let mut rows: Vec<Vec<u32>> = Vec::new();
+    rows.extend(firsts.map(|first| Vec::from_iter([first].into_iter().chain(60_000..60_010))));
+    rows.push(Vec::new());
+    let a = with_rows(&rows, 70_001);
+    for device in devices() {
+        let order = permutation(&device, &a, RowOrder::Clustered);
+        assert_eq!(order, [3, 0, 1, 2, 4], "{device}");
+        let order = permutation(&device, &a, RowOrder::FirstColumn);
+        assert_eq!(order, [3, 1, 0, 2, 4], "{device}");
+    }
+}
+
+/// The matrix of ones with these columns in its rows.
+fn with_rows(rows: &[Vec<u32>], cols: u32) -> CsMatI<f32, u32, u32> {
     let mut indptr = vec![0];
-    for row in &rows {
+    for row in rows {
         indptr.push(indptr[indptr.len() - 1] + row.len() as u32);
     }
     let indices = rows.concat();
     let values = vec![1.0; indices.len()];
-    let a = CsMatI::new((12, 12), indptr, indices, values);
-    for device in devices() {
-        // In a community by the first column; empty rows last.
-        let wanted = [3, 4, 7, 0, 2, 5, 6, 1, 8, 9, 10, 11];
-        let order = permutation(&device, &a, RowOrder::Clustered);
-        assert_eq!(order, wanted, "{device}");
-        // By the first column alone, 0 and 1 are apart from their communities.
-        let order = permutation(&device, &a, RowOrder::FirstColumn);
-        assert_eq!(order, [3, 4, 7, 2, 5, 6, 1, 0, 8, 9, 10, 11], "{device}");
-    }
+    CsMatI::new((rows.len(), cols as usize), indptr, indices, values)
 }
 
 #[test]

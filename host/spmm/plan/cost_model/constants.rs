@@ -1,5 +1,5 @@
-//! The constants of the cost model. `scripts/fit-spmm-plan` has fitted them to bench/results/*/spmm_sweep.jsonl, and
-//! writes this file.
+//! The constants of the cost model. `scripts/fit-spmm-plan` has fitted them to bench/results/*/spmm_sweep.jsonl, the
+//! costs of planning to spmm_planning.jsonl, and writes this file.
 
 /// The constants.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,9 @@
 //! A pass has three steps. [`count_digits`] counts each digit in each tile of 4096 pairs. A scan of
 //! these counts in the order (digit, tile) gives the place of each tile's pairs of each digit.
 //! [`scatter`] sorts its tile by the digit in shared memory and writes it out, so that neighbours
-//! mostly go to neighbouring places. A pair's rank within its digit comes from ballots, which tell
-//! each lane which lanes have the same digit. A counter per warp and digit adds the earlier pairs.
+//! mostly go to neighbouring places. A pair's rank within its digit comes from `match_any`, which
+//! tells each lane which lanes have the same digit. A counter per warp and digit adds the earlier
+//! pairs.
 //!
 //! ```text
 //! digits, tiles of 4   1 0 1 2 | 0 0 2 1
@@ -58,26 +59,13 @@ pub struct Digit {
 unsafe impl KernelParam for Digit {}
 
 // The loops over them are unrolled by hand.
-const _: () = assert!(PAIRS == 16 && DIGIT_BITS == 8);
+const _: () = assert!(PAIRS == 16);
 
 impl Digit {
     #[inline(always)]
     fn of(self, key: u32) -> u32 {
         key >> self.shift & self.mask
     }
-}
-
-/// Which of the warp's lanes have the same digit as the calling one. A bit at a time, which a GPU does faster than
-/// `match_any`: that takes the longer, the more digits differ.
-#[inline(always)]
-fn lanes_with(digit: u32) -> u32 {
-    let mut same = FULL_MASK;
-    unroll!(bit in 0..8 {
-        let is_set = digit >> bit & 1 == 1;
-        let set = warp::ballot(FULL_MASK, is_set);
-        same &= if is_set { set } else { !set };
-    });
-    same
 }
 
 /// `counts[digit * tiles + tile]`, the number of keys of the tile with this digit. A block takes a
@@ -122,7 +110,7 @@ pub unsafe fn count_digits(len: u32, keys: Global<u32>, digit: Digit, counts: Gl
 ///
 /// There are `len` pairs, and room for as many sorted ones. `places` has the scanned counts of the
 /// same digit, 256 per tile. The launch is [`launch`]'s.
-#[kernel(name = "sort_scatter", registers = 64)]
+#[kernel(name = "sort_scatter")]
 pub unsafe fn scatter(
     len: u32,
     keys: Global<u32>,
@@ -165,7 +153,8 @@ pub unsafe fn scatter(
         let mut ranks = [0; PAIRS];
         unroll!(i in 0..16 {
             let of_key = digit.of(mine[i]);
-            let same = lanes_with(of_key) & warp::ballot(FULL_MASK, is_pair(i));
+            // Lanes past the end get a digit of their own.
+            let same = warp::match_any(FULL_MASK, if is_pair(i) { of_key } else { DIGITS });
             let leader = same.trailing_zeros();
             let mut before = 0;
             if is_pair(i) && lane == leader {

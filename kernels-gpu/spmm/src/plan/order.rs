@@ -21,8 +21,8 @@ use warprow_kernels_matrix::unroll;
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// In the place of a label, which is the number of a column: there is none. Only its ones matter to a sort by as many
-/// bits as the number of columns has, which puts it last.
+/// No label. A label is a column, so it is below the number of columns. A sort by as many bits as that number has sees
+/// only ones here, which no column has: such rows come last.
 pub const NO_LABEL: u32 = u32::MAX;
 
 /// The launch of the kernels that have a thread for each of `count` rows, columns or nonzeros.
@@ -159,12 +159,13 @@ pub unsafe fn least_ranks(
 }
 
 /// `label[r]`, the most frequent label of the columns of row r, and of equally frequent ones the least; [`NO_LABEL`] if
-/// no column has a label. A warp takes four rows; a nonzero of the sample costs its column and a label, 4 bytes each.
+/// no column of the sample has a label. A warp takes four rows; a nonzero of the sample costs its column and a label, 4
+/// bytes each.
 ///
 /// # Safety
 ///
-/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, `label_of_column` has a label for each column; `label`
-/// has room for `rows`.
+/// `row_ptr` and `col_idx` are those of a matrix of `rows` rows, `label_of_column` has a number for each column, its
+/// label or [`NO_LABEL`]; `label` has room for `rows`.
 #[kernel(name = "order_propagate_labels")]
 pub unsafe fn propagate_labels(
     rows: u32,
