@@ -157,13 +157,13 @@ fn what_is_loaded_replaces_no_kernel_of_the_library() {
             let device = Device::cuda(0).unwrap();
             // The fake driver has every kernel in every module.
             device.load_ptx(PTX).unwrap();
-            let archive = archive("scan_sums", &["sm_90"], PtxVersion::new(7, 0), PTX);
+            let archive = archive("scan_few", &["sm_90"], PtxVersion::new(7, 0), PTX);
             device.load_kernels(archive).unwrap();
             let mut counts = device.zeros::<u32>(5).unwrap();
             exclusive_scan(&device, &mut counts).unwrap();
             let compiled = compiled(&device);
             assert!(
-                compiled.contains(&"scan_sums.sm_80.ptx".to_owned()),
+                compiled.contains(&"scan_few.sm_80.ptx".to_owned()),
                 "{compiled:?}"
             );
         },
