@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
+use support::matrix_of_rows;
 use warprow::CsrMatrix;
 use warprow::multi::{Division, DivisionOptions, Halo, OperandRows, Order, Owners, RowCuts};
 
@@ -11,19 +12,8 @@ fn any_matrix() -> impl Strategy<Value = CsrMatrix<f32>> {
     let square = (1_u32..30).prop_map(|size| (size as usize, size));
     prop_oneof![rectangular, square].prop_flat_map(|(rows, cols)| {
         let row = proptest::collection::btree_set(0..cols, 0..=cols as usize);
-        proptest::collection::vec(row, rows).prop_map(move |rows| of_rows(&rows, cols))
+        proptest::collection::vec(row, rows).prop_map(move |rows| matrix_of_rows(&rows, cols))
     })
-}
-
-fn of_rows(rows: &[BTreeSet<u32>], cols: u32) -> CsrMatrix<f32> {
-    let mut row_ptr = vec![0];
-    let mut columns = Vec::new();
-    for row in rows {
-        columns.extend(row);
-        row_ptr.push(columns.len() as u32);
-    }
-    let values = (0..columns.len()).map(|k| k as f32 + 1.0).collect();
-    CsrMatrix::new((rows.len(), cols as usize), row_ptr, columns, values)
 }
 
 fn divide(
@@ -126,7 +116,7 @@ fn a_block_diagonal_matrix_has_no_halo_and_its_shift_has_nothing_else() {
     let at = |column: fn(u32) -> u32| {
         let rows: Vec<BTreeSet<u32>> = (0..size).map(|row| [column(row)].into()).collect();
         let division = divide(
-            &of_rows(&rows, size),
+            &matrix_of_rows(&rows, size),
             Order::given(),
             4,
             DivisionOptions::default(),

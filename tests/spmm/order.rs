@@ -5,8 +5,8 @@ use super::plan::assert_scaled_right;
 use ndarray::Array2;
 use proptest::prelude::*;
 use sprs::CsMatI;
-use std::collections::HashSet;
-use support::{devices, devices_in_turn};
+use std::collections::{BTreeSet, HashSet};
+use support::{devices, devices_in_turn, matrix_of_rows};
 use warprow::device::{Device, EmulatorOptions};
 use warprow::reference::{self, verify_spmm};
 use warprow::{
@@ -182,7 +182,7 @@ fn planted(rows: u32, cols: u32, communities: u32, a_row: u32, inside: u32) -> P
     } else {
         shuffled(cols)
     };
-    let mut entries = vec![HashSet::new(); rows as usize];
+    let mut entries = vec![BTreeSet::new(); rows as usize];
     for row in 0..rows {
         let community = row * communities / rows;
         let [start, end] = [community, community + 1].map(|c| c * cols / communities);
@@ -195,16 +195,8 @@ fn planted(rows: u32, cols: u32, communities: u32, a_row: u32, inside: u32) -> P
             entries[row_number[row as usize] as usize].insert(col_number[col as usize]);
         }
     }
-    let (mut indptr, mut indices) = (vec![0], Vec::new());
-    for row in entries {
-        let first = indices.len();
-        indices.extend(row);
-        indices[first..].sort_unstable();
-        indptr.push(indices.len() as u32);
-    }
-    let values = vec![1.0; indices.len()];
     Planted {
-        a: CsMatI::new((rows as usize, cols as usize), indptr, indices, values),
+        a: matrix_of_rows(&entries, cols),
         by_community: row_number,
     }
 }
@@ -245,14 +237,14 @@ fn columns_of_empty_rows_are_no_reason_to_put_rows_together() {
     // Each row has the other columns of its community, and those of the first four empty rows.
     let communities = [[0_u32, 3, 4, 7], [1, 2, 5, 6]];
     for nodes in [12_u32, 16] {
-        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); nodes as usize];
+        let mut rows = vec![BTreeSet::new(); nodes as usize];
         for community in communities {
             for row in community {
                 let others = community.into_iter().filter(|&column| column != row);
                 rows[row as usize] = others.chain(8..12).collect();
             }
         }
-        let a = with_rows(&rows, nodes);
+        let a = matrix_of_rows(&rows, nodes);
         for device in devices() {
             let with_empty_rows = |rows: [u32; 8]| Vec::from_iter(rows.into_iter().chain(8..nodes));
             // In a community by the first column; empty rows last.
@@ -271,27 +263,16 @@ fn columns_of_empty_rows_are_no_reason_to_put_rows_together() {
 fn rows_of_a_cluster_are_sorted_by_the_16_highest_bits_of_the_first_column() {
     // 17 bits: columns 4 and 5 are equal. The other columns make all rows one cluster; row 4 is empty.
     let firsts = [5_u32, 4, 9, 2];
-    let mut rows: Vec<Vec<u32>> = Vec::new();
-    rows.extend(firsts.map(|first| Vec::from_iter([first].into_iter().chain(60_000..60_010))));
-    rows.push(Vec::new());
-    let a = with_rows(&rows, 70_001);
+    let of_first = |first| BTreeSet::from_iter((60_000..60_010).chain([first]));
+    let mut rows = Vec::from(firsts.map(of_first));
+    rows.push(BTreeSet::new());
+    let a = matrix_of_rows(&rows, 70_001);
     for device in devices() {
         let order = permutation(&device, &a, RowOrder::Clustered);
         assert_eq!(order, [3, 0, 1, 2, 4], "{device}");
         let order = permutation(&device, &a, RowOrder::FirstColumn);
         assert_eq!(order, [3, 1, 0, 2, 4], "{device}");
     }
-}
-
-/// The matrix of ones with these columns in its rows.
-fn with_rows(rows: &[Vec<u32>], cols: u32) -> CsMatI<f32, u32, u32> {
-    let mut indptr = vec![0];
-    for row in rows {
-        indptr.push(indptr[indptr.len() - 1] + row.len() as u32);
-    }
-    let indices = rows.concat();
-    let values = vec![1.0; indices.len()];
-    CsMatI::new((rows.len(), cols as usize), indptr, indices, values)
 }
 
 #[test]

@@ -1,9 +1,11 @@
-//! The devices that each test of a kernel runs on, and options that several test programs share.
+//! The devices that each test of a kernel runs on, and options and matrices that several test programs share.
 
 pub mod spgemm_choices;
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
+use warprow::CsrMatrix;
 use warprow::device::{Device, EmulatorOptions, Schedule, Selector};
 
 /// The emulator with all its checks, in order and in a random order; and the GPU.
@@ -109,4 +111,16 @@ fn gpu() -> &'static Result<Device, String> {
             Err(error) => panic!("{error}"),
         }
     })
+}
+
+/// The matrix with these columns in its rows. The values are 1, 2, 3 and so on.
+pub fn matrix_of_rows(rows: &[BTreeSet<u32>], cols: u32) -> CsrMatrix<f32> {
+    let mut row_ptr = vec![0];
+    let mut columns = Vec::new();
+    for row in rows {
+        columns.extend(row);
+        row_ptr.push(columns.len() as u32);
+    }
+    let values = (0..columns.len()).map(|k| k as f32 + 1.0).collect();
+    CsrMatrix::new((rows.len(), cols as usize), row_ptr, columns, values)
 }

@@ -19,17 +19,20 @@ pub fn longest_first(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> 
     sorted(number(a.device(), a.rows)?, missing_columns(a)?, a.cols)
 }
 
-/// `rows` sorted by their keys, which are at most `greatest` or [`NO_LABEL`](order::NO_LABEL). Those with `NO_LABEL` come
-/// last, if no other key has only ones in as many bits as `greatest` has.
+/// `rows` sorted by as many bits of their keys as `greatest` has. Keys are at most `greatest`, or columns below it and
+/// [`NO_LABEL`](order::NO_LABEL), which comes last: in so many bits it has only ones, and no column has.
 pub fn sorted(
     mut rows: DeviceBuffer<u32>,
     mut key: DeviceBuffer<u32>,
     greatest: u32,
 ) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = rows.device().clone();
-    let bits = u32::BITS - greatest.leading_zeros();
-    sort_pairs(&device, &mut key, &mut rows, bits)?;
+    sort_pairs(&device, &mut key, &mut rows, bits_of(greatest))?;
     Ok(rows)
+}
+
+fn bits_of(number: u32) -> u32 {
+    u32::BITS - number.leading_zeros()
 }
 
 /// The rows in clusters: by their labels, and of the same label by the first column.
@@ -38,7 +41,7 @@ pub fn clustered(a: &Arc<DevicePattern>) -> Result<DeviceBuffer<u32>, SpmmError>
     let mut first = first_columns(a)?;
     let label = labels(a, &first)?;
     let mut rows = number(device, a.rows)?;
-    let bits = u32::BITS - a.cols.leading_zeros();
+    let bits = bits_of(a.cols);
     let sorted_bits = bits.saturating_sub(FIRST_COLUMN_BITS)..bits;
     sort_pairs_by(device, &mut first, &mut rows, sorted_bits)?;
     let label = gather(&rows, &label)?;
