@@ -185,7 +185,7 @@ pub enum RowOrder {
     FirstColumn,
     /// By the column of each row that has the most nonzeros in the whole matrix.
     FrequentColumn,
-    /// By communities, which label propagation finds, and by the 16 highest bits of the first column within each.
+    /// By communities, which label propagation finds, and by the first column within each.
     Clustered,
 }
 

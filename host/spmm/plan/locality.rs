@@ -25,6 +25,11 @@ const MAX_WINDOWS: [u32; 3] = [1024, 1024, 128];
 /// Nonzeros that the windows of a size should have, as far as the limits allow.
 const ENOUGH_NONZEROS: f64 = 2e6;
 
+/// The same for [`shared_beside_first_column`]: it tells parts of 0.001 apart.
+const PROBED_NONZEROS: f64 = 2e5;
+const MIN_PROBED: u32 = 32;
+const MAX_PROBED: u32 = 256;
+
 /// For each size of windows its rows, and the maximum number of windows in a sample of a matrix whose rows have so many
 /// nonzeros in the mean.
 fn window_sizes(mean_row: f64) -> [(u32, u32); 3] {
@@ -64,6 +69,37 @@ fn share(windows: &[RowWindow]) -> f64 {
     }
 }
 
+/// The distinct columns of windows of so many nonzeros in the mean, divided by those of as many nonzeros drawn at random
+/// from a matrix with these columns; 1 if there are none.
+fn locality(windows: &[RowWindow], columns: &LengthBins, nonzeros: f64) -> f64 {
+    if nonzeros == 0.0 {
+        return 1.0;
+    }
+    let expected = columns.expected_distinct(nonzeros) / nonzeros;
+    (share(windows) / expected).min(1.0)
+}
+
+/// The part of their columns, apart from the first one of each row, that [`NEIGHBOURS`] rows in an order share; 0 if
+/// they share no more than rows at random. It waits for the device.
+pub fn shared_beside_first_column(
+    a: &DevicePattern,
+    columns: &LengthBins,
+    order: &DeviceBuffer<u32>,
+) -> Result<f64, OperandError> {
+    let windows = PROBED_NONZEROS / (a.mean_row() * f64::from(NEIGHBOURS)).max(1.0);
+    let windows = (windows as u32).clamp(MIN_PROBED, MAX_PROBED);
+    let windows = CountingWindows::count_without_first(a, &[(NEIGHBOURS, windows)], order)?;
+    let mut windows = windows.wait()?.concat();
+    // Rows with at most one nonzero say nothing.
+    windows.retain(|window| window.nonzeros > 0);
+    let nonzeros: f64 = windows
+        .iter()
+        .map(|window| f64::from(window.nonzeros))
+        .sum();
+    let of_window = nonzeros / windows.len().max(1) as f64;
+    Ok(1.0 - locality(&windows, columns, of_window))
+}
+
 /// The distinct columns of consecutive rows, divided by those of as many nonzeros drawn at random from the matrix: 1
 /// if the order of the rows does not help.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,6 +119,16 @@ impl Localities {
         middle: 1.0,
         far: 1.0,
     };
+
+    /// These, less a part of what `better` is below them.
+    pub fn towards(&self, better: Self, part: f64) -> Self {
+        let less = |from: f64, to: f64| from - part * (from - to).max(0.0);
+        Self {
+            near: less(self.near, better.near),
+            middle: less(self.middle, better.middle),
+            far: less(self.far, better.far),
+        }
+    }
 
     /// Of so many rows, between the measured numbers. The distinct columns of rows that overlap, as those of a band do,
     /// grow by a power of the rows, so the logarithms are interpolated.
@@ -142,12 +188,8 @@ impl RowSample {
         let mean_row = a.mean_row();
         let found = windows.wait()?;
         let locality = |kind: usize| {
-            if a.nonzeros() == 0 {
-                return 1.0;
-            }
             let nonzeros = mean_row * f64::from(WINDOW_ROWS[kind].min(a.rows));
-            let expected = columns.expected_distinct(nonzeros) / nonzeros;
-            (share(&found[kind]) / expected).min(1.0)
+            locality(&found[kind], columns, nonzeros)
         };
         Ok(Self {
             locality: Localities {

@@ -1,9 +1,10 @@
-//! The order of a matrix's rows in a plan: the caller's, one that the caller asks for, or clusters if they pay.
+//! The order of a matrix's rows in a plan: the caller's, one that the caller asks for, or one that pays.
 
-use super::locality::{RowSample, distinct_share};
-use super::row_keys::{clustered, first_columns, frequent_columns, longest_first, sorted};
-use super::search::Search;
-use crate::csr::{DevicePattern, ReorderedPattern, number};
+use super::locality::{RowSample, distinct_share, shared_beside_first_column};
+use super::row_keys::{by_first_column, by_frequent_column, clustered, longest_first};
+use super::search::{Search, has_communities};
+use super::statistics::Statistics;
+use crate::csr::{DevicePattern, ReorderedPattern};
 use crate::device::DeviceBuffer;
 use crate::spmm::error::SpmmError;
 use crate::spmm::options::RowOrder;
@@ -24,14 +25,11 @@ pub fn rows_in(
     if pattern.rows == 0 {
         return Ok(None);
     }
-    let given = || number(pattern.device(), pattern.rows);
     match order {
         RowOrder::Given => Ok(None),
-        RowOrder::FirstColumn => sorted(given()?, first_columns(pattern)?, pattern.cols).map(Some),
-        RowOrder::FrequentColumn => {
-            sorted(given()?, frequent_columns(pattern)?, pattern.cols).map(Some)
-        }
-        RowOrder::Clustered => clustered(pattern).map(Some),
+        RowOrder::FirstColumn => by_first_column(pattern).map(Some),
+        RowOrder::FrequentColumn => by_frequent_column(pattern).map(Some),
+        RowOrder::Clustered => clustered(pattern, &by_first_column(pattern)?).map(Some),
     }
 }
 
@@ -48,8 +46,8 @@ pub struct OrderedRows {
     original: Option<Arc<DeviceBuffer<u32>>>,
     /// The device's time for the search; `None` if there was none, and on the emulator.
     time: Option<Duration>,
-    /// The localities of 64 rows in the caller's order and in clusters, if both were compared.
-    compared: Option<[f64; 2]>,
+    /// The localities of 64 rows in the caller's order and in the others that were compared with it.
+    compared: Vec<(RowOrder, f64)>,
 }
 
 impl OrderedRows {
@@ -78,35 +76,57 @@ impl OrderedRows {
         Ok((a, ordered))
     }
 
-    /// Puts the rows of a matrix into clusters if that pays by the cost model. A plan that measures takes clusters for
-    /// any predicted gain, because it times the caller's order too.
+    /// Puts the rows of a matrix into the order of their first columns, or into clusters, if that pays by the cost
+    /// model. If rows with the same first column share no others, it does not look for clusters. A plan that measures
+    /// takes an order for any predicted gain, because it times the caller's order too.
     pub fn choose(
         search: &mut Search,
         a: ReorderedPattern,
         measures: bool,
     ) -> Result<(ReorderedPattern, Self), SpmmError> {
-        if !search.order_may_pay() {
+        let given = search.statistics();
+        if !search.order_may_pay() || a.pattern.rows == 0 {
             return Ok((a, Self::given()));
         }
         let timer = a.pattern.device().start_timer()?;
-        let mut a = a;
-        let mut ordered = Self::given();
-        if let Some(original) = rows_in(RowOrder::Clustered, &a.pattern)? {
-            let given = search.statistics();
-            let sample = RowSample::measure(&a.pattern, &given.columns, Some(&original))?;
-            let locality = sample.locality;
-            ordered.compared = Some([given.locality.middle, locality.middle]);
-            let clustered = given.ordered(locality);
-            let takes_clusters = match measures {
-                true => search.gains_by_order(&clustered),
-                false => search.prefers_order(&clustered),
-            };
-            if takes_clusters {
-                search.set_statistics(clustered);
-                a = a.permute_rows(&original)?;
-                ordered.order = RowOrder::Clustered;
-                ordered.original = Some(Arc::new(original));
+        let mut compared = vec![(RowOrder::Given, given.locality.middle)];
+        let mut in_order = |order, rows: &DeviceBuffer<u32>| -> Result<Statistics, SpmmError> {
+            let sample = RowSample::measure(&a.pattern, &given.columns, Some(rows))?;
+            compared.push((order, sample.locality.middle));
+            Ok(given.ordered(sample.locality))
+        };
+        let mut rows = by_first_column(&a.pattern)?;
+        let mut best = None;
+        let shared = shared_beside_first_column(&a.pattern, &given.columns, &rows)?;
+        let mut looks_for_clusters = has_communities(shared);
+        if !looks_for_clusters {
+            let of_first = in_order(RowOrder::FirstColumn, &rows)?;
+            looks_for_clusters = search.clusters_may_pay(&of_first, shared);
+            best = Some((RowOrder::FirstColumn, of_first));
+        }
+        if looks_for_clusters {
+            let clusters = clustered(&a.pattern, &rows)?;
+            let of_clusters = in_order(RowOrder::Clustered, &clusters)?;
+            let gain = |statistics| search.gain(statistics);
+            if (best.as_ref()).is_none_or(|(_, of_first)| gain(&of_clusters) > gain(of_first)) {
+                best = Some((RowOrder::Clustered, of_clusters));
+                rows = clusters;
             }
+        }
+        let best = best.filter(|(_, statistics)| match measures {
+            true => search.gains_by_order(statistics),
+            false => search.prefers_order(statistics),
+        });
+        let mut a = a;
+        let mut ordered = Self {
+            compared,
+            ..Self::given()
+        };
+        if let Some((order, statistics)) = best {
+            search.set_statistics(statistics);
+            a = a.permute_rows(&rows)?;
+            ordered.order = order;
+            ordered.original = Some(Arc::new(rows));
         }
         ordered.time = timer.stop()?;
         Ok((a, ordered))
@@ -138,7 +158,7 @@ impl OrderedRows {
             order: RowOrder::Given,
             original: None,
             time: None,
-            compared: None,
+            compared: Vec::new(),
         }
     }
 
@@ -169,17 +189,16 @@ impl OrderedRows {
 
 impl fmt::Display for OrderedRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.original.is_none() && self.compared.is_none() {
+        if self.original.is_none() && self.compared.is_empty() {
             return Ok(());
         }
         write!(f, ", the rows in the order {}", self.order.name())?;
-        if let Some(compared) = self.compared {
-            let [given, clustered] = compared.map(|locality| 100.0 * locality);
-            write!(
-                f,
-                ", as 64 rows have {given:.0} % of the distinct columns of rows at random in the given one, \
-                 {clustered:.0} % in clusters"
-            )?;
+        for (place, (order, locality)) in self.compared.iter().enumerate() {
+            let text = match place {
+                0 => "; of the distinct columns of rows at random, 64 rows have",
+                _ => ",",
+            };
+            write!(f, "{text} {:.0} % in {}", 100.0 * locality, order.name())?;
         }
         match self.time {
             Some(time) => write!(f, " ({:.2} ms)", time.as_secs_f64() * 1e3),
@@ -191,6 +210,7 @@ impl fmt::Display for OrderedRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CsrMatrix;
     use crate::csr::DeviceCsr;
     use crate::device::{Device, DeviceProfile, EmulatorOptions};
     use crate::generate::{self, Communities};
@@ -212,6 +232,10 @@ mod tests {
             shuffled,
         };
         let a = generate::communities::<f32>(2000, 40_000, &communities, 1).unwrap();
+        chosen_for(&a, l2_bytes, runs)
+    }
+
+    fn chosen_for(a: &CsrMatrix<f32>, l2_bytes: u64, runs: u32) -> OrderedRows {
         let device = device(l2_bytes);
         let a = DeviceCsr::upload(&device, a.view()).unwrap();
         let options = SpmmOptions::new().features(64).runs(runs);
@@ -230,7 +254,7 @@ mod tests {
     fn shuffled_communities_are_put_together_if_the_cache_is_too_small_for_x() {
         let ordered = chosen(true, SMALL_CACHE, 100);
         assert_eq!(ordered.order(), RowOrder::Clustered, "{ordered}");
-        assert!(ordered.to_string().contains("clusters"), "{ordered}");
+        assert!(ordered.to_string().contains("% in clustered"), "{ordered}");
     }
 
     #[test]
@@ -244,6 +268,26 @@ mod tests {
         let ordered = chosen(true, SMALL_CACHE, 1);
         assert_eq!(ordered.order(), RowOrder::Given);
         assert_eq!(ordered.to_string(), "", "nothing was compared");
+    }
+
+    #[test]
+    fn uniform_rows_are_in_the_order_of_their_first_columns_and_nobody_looks_for_clusters() {
+        for cols in [10_000, 20_000] {
+            let a = generate::uniform::<f32>(10_000, cols, 60_000, 1).unwrap();
+            let ordered = chosen_for(&a, SMALL_CACHE, 10);
+            assert_eq!(ordered.order(), RowOrder::FirstColumn, "{ordered}");
+            assert!(ordered.original().is_some());
+            let text = ordered.to_string();
+            assert!(!text.contains("clustered"), "{text}");
+            let a = generate::uniform::<f32>(2000, cols, 80_000, 1).unwrap();
+            let ordered = chosen_for(&a, SMALL_CACHE, 10);
+            assert_eq!(ordered.order(), RowOrder::Given, "{ordered}");
+            let text = ordered.to_string();
+            assert!(
+                text.contains("first_column") && !text.contains("clustered"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

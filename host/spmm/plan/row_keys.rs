@@ -1,8 +1,8 @@
 //! Keys by which the rows of a matrix are sorted, made on the device: see [`order`].
 
-use crate::csr::{DevicePattern, ReorderedPattern, gather, number};
+use crate::csr::{DevicePattern, ReorderedPattern, copy, gather, number};
 use crate::device::DeviceBuffer;
-use crate::primitives::sort::{sort_pairs, sort_pairs_by};
+use crate::primitives::sort::sort_pairs;
 use crate::spmm::error::SpmmError;
 use cuda_std::memory::Global;
 use std::sync::Arc;
@@ -11,15 +11,12 @@ use warprow_kernels::spmm::plan::order;
 /// Rounds of label propagation after the first labels. Two more find at most 7 % fewer distinct columns in clusters.
 const ROUNDS: u32 = 5;
 
-/// Bits of its first column that a row of a cluster is sorted by, the highest ones: two passes of the sort.
-const FIRST_COLUMN_BITS: u32 = 16;
-
 /// The rows, the longest first.
 pub fn longest_first(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     sorted(number(a.device(), a.rows)?, missing_columns(a)?, a.cols)
 }
 
-/// `rows` sorted by as many bits of their keys as `greatest` has. Keys are at most `greatest`, or columns below it and
+/// `rows` sorted by as many bits of their keys as `greatest` has. The sort is stable. Keys are at most `greatest`, or columns below it and
 /// [`NO_LABEL`](order::NO_LABEL), which comes last: in so many bits it has only ones, and no column has.
 pub fn sorted(
     mut rows: DeviceBuffer<u32>,
@@ -35,21 +32,22 @@ fn bits_of(number: u32) -> u32 {
     u32::BITS - number.leading_zeros()
 }
 
-/// The rows in clusters: by their labels, and of the same label by the first column.
-pub fn clustered(a: &Arc<DevicePattern>) -> Result<DeviceBuffer<u32>, SpmmError> {
-    let device = a.device();
-    let mut first = first_columns(a)?;
-    let label = labels(a, &first)?;
-    let mut rows = number(device, a.rows)?;
-    let bits = bits_of(a.cols);
-    let sorted_bits = bits.saturating_sub(FIRST_COLUMN_BITS)..bits;
-    sort_pairs_by(device, &mut first, &mut rows, sorted_bits)?;
-    let label = gather(&rows, &label)?;
-    sorted(rows, label, a.cols)
+/// The rows by their first column, empty ones last.
+pub fn by_first_column(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+    sorted(number(a.device(), a.rows)?, first_columns(a)?, a.cols)
+}
+
+/// The rows in clusters: by their labels, and of the same label in the order of `rows`.
+pub fn clustered(
+    a: &Arc<DevicePattern>,
+    rows: &DeviceBuffer<u32>,
+) -> Result<DeviceBuffer<u32>, SpmmError> {
+    let label = gather(rows, &labels(a)?)?;
+    sorted(copy(rows.as_slice())?, label, a.cols)
 }
 
 /// The first column of each row; [`NO_LABEL`](order::NO_LABEL) if it is empty.
-pub fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+fn first_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = a.device();
     let mut key = device.uninitialized::<u32>(a.rows as usize)?;
     let (row_ptr, col_idx) = pointers(a);
@@ -81,8 +79,13 @@ fn missing_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     Ok(key)
 }
 
+/// The rows by their column with the most nonzeros, empty ones last.
+pub fn by_frequent_column(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+    sorted(number(a.device(), a.rows)?, frequent_columns(a)?, a.cols)
+}
+
 /// For each row the lowest rank of its columns, where rank 0 is the column with the most nonzeros.
-pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
+fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> {
     let device = a.device();
     let mut column_key = device.uninitialized::<u32>(a.cols as usize)?;
     let mut rank = device.uninitialized::<u32>(a.cols as usize)?;
@@ -132,13 +135,10 @@ pub fn frequent_columns(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmErro
 /// The label of each row: the number of a column, the same for rows with many common columns. An empty row has
 /// [`NO_LABEL`](order::NO_LABEL), and so has, from the next round on, a row with columns of such rows alone.
 ///
-/// The `first` label of a row is its first column. In each round a row takes the label that most of its columns have.
+/// The first label of a row is its first column. In each round a row takes the label that most of its columns have.
 /// In a square matrix, row and column i are the same node and have one label; else columns take the label of most of
 /// their rows in turn.
-fn labels(
-    pattern: &Arc<DevicePattern>,
-    first: &DeviceBuffer<u32>,
-) -> Result<DeviceBuffer<u32>, SpmmError> {
+fn labels(pattern: &Arc<DevicePattern>) -> Result<DeviceBuffer<u32>, SpmmError> {
     let (rows, cols) = (pattern.rows, pattern.cols);
     let transposed = (rows != cols).then(|| ReorderedPattern::new(pattern).transpose());
     let transposed = transposed.transpose()?;
@@ -149,7 +149,9 @@ fn labels(
         }
         None => propagate(pattern, round, of_rows),
     };
-    (2..=ROUNDS).try_fold(next(1, first)?, |of_rows, round| next(round, &of_rows))
+    (1..=ROUNDS).try_fold(first_columns(pattern)?, |of_rows, round| {
+        next(round, &of_rows)
+    })
 }
 
 /// For each row of `a` the label that most of its columns have.

@@ -33,6 +33,26 @@ impl CountingWindows {
         sizes: &[(u32, u32)],
         order: Option<&DeviceBuffer<u32>>,
     ) -> Result<Self, OperandError> {
+        Self::count_after(a, sizes, order, 0)
+    }
+
+    /// The same without the first nonzero of each row.
+    pub fn count_without_first(
+        a: &DevicePattern,
+        sizes: &[(u32, u32)],
+        order: &DeviceBuffer<u32>,
+    ) -> Result<Self, OperandError> {
+        Self::count_after(a, sizes, Some(order), 1)
+    }
+
+    /// The same without the first `skipped` nonzeros of each row. Without an order none are skipped.
+    fn count_after(
+        a: &DevicePattern,
+        sizes: &[(u32, u32)],
+        order: Option<&DeviceBuffer<u32>>,
+        skipped: u32,
+    ) -> Result<Self, OperandError> {
+        debug_assert!(order.is_some() || skipped == 0, "{skipped} skipped");
         let device = a.device();
         // A matrix without nonzeros may have no rows, either.
         let sizes = if a.nonzeros() == 0 { &[] } else { sizes };
@@ -49,6 +69,7 @@ impl CountingWindows {
         let windows = Windows {
             row_ptr: a.row_ptr.read_only(),
             order: optional_pointer(order),
+            skipped,
             rows: a.rows,
             first,
             second,
@@ -76,6 +97,7 @@ impl CountingWindows {
             windows.row_ptr,
             a.col_idx.read_only(),
             windows.order,
+            windows.skipped,
             part_counts.read_only(),
             parts.read_only(),
             tables.mutable(),
@@ -110,17 +132,19 @@ mod tests {
     use sprs::CsMatI;
     use std::collections::HashSet;
 
-    /// The windows of `window_rows` rows, of which the first has the number `first`.
+    /// The windows of `window_rows` rows, of which the first has the number `first`, without the first `skipped`
+    /// nonzeros of each row.
     fn on_the_host(
         a: &CsMatI<f32, u32, u32>,
         window_rows: usize,
         first: usize,
         order: &[u32],
+        skipped: usize,
     ) -> Vec<RowWindow> {
         let window = |(number, rows): (usize, &[u32])| {
-            let columns = rows.iter().flat_map(|&row| {
+            let columns = rows.iter().flat_map(|&row| -> Vec<u32> {
                 let row = a.outer_view(row as usize).unwrap();
-                row.indices().to_vec()
+                row.indices().iter().copied().skip(skipped).collect()
             });
             let columns: Vec<u32> = columns.collect();
             let nonzeros = columns.len() as u32;
@@ -149,14 +173,19 @@ mod tests {
         let given: Vec<u32> = (0..301).collect();
         let other: Vec<u32> = (0..301).map(|place| place * 97 % 301).collect();
         let uploaded = device.upload(&other).unwrap();
-        for (order, uploaded) in [(&given, None), (&other, Some(&uploaded))] {
+        let cases = [
+            (&given, None, 0),
+            (&other, Some(&uploaded), 0),
+            (&other, Some(&uploaded), 1),
+        ];
+        for (order, uploaded, skipped) in cases {
             let kinds = [(8, 1000), (64, 1000), (1024, 128)];
-            let counting = CountingWindows::count(there.pattern(), &kinds, uploaded);
+            let counting = CountingWindows::count_after(there.pattern(), &kinds, uploaded, skipped);
             let found = counting.unwrap().wait().unwrap();
             let mut first = 0;
             for (kind, found) in kinds.iter().zip(found) {
-                let wanted = on_the_host(&a, kind.0 as usize, first, order);
-                assert_eq!(found, wanted, "{} rows", kind.0);
+                let wanted = on_the_host(&a, kind.0 as usize, first, order, skipped as usize);
+                assert_eq!(found, wanted, "{} rows, {skipped} skipped", kind.0);
                 first += found.len();
             }
         }

@@ -2,10 +2,10 @@
 
 mod choice;
 mod few_features;
+mod orders;
 
 use super::cost_model::CostModel;
 use super::cost_model::candidate::{Candidate, FeatureRow, Prediction};
-use super::locality::Localities;
 use super::statistics::Statistics;
 use crate::csr::DevicePattern;
 use crate::spmm::error::SpmmError;
@@ -13,6 +13,7 @@ use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
 pub use choice::Choice;
 use choice::faster;
 use few_features::may_have_bins;
+pub use orders::has_communities;
 use std::iter;
 use std::sync::OnceLock;
 use warprow_kernels::spmm::{EpilogueKind, Reduction, SpmmKernel};
@@ -47,18 +48,8 @@ pub const TYPICAL_FEATURES: u32 = 64;
 /// Minimum mean number of nonzeros that a row has in a block of columns. With fewer, nothing was measured.
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
 
-/// The part of the time of all runs that another order of the rows gains at least, in a plan that does not measure.
-const MIN_GAIN_OF_ORDER: f64 = 0.03;
-
 /// Maximum number of blocks of columns.
 const MAX_BLOCKS: u32 = 16;
-
-/// What clusters of rows may reach: the localities of planted communities.
-const BEST_CLUSTERS: Localities = Localities {
-    near: 0.8,
-    middle: 0.45,
-    far: 0.3,
-};
 
 /// What a plan may choose, and what it predicts the times from.
 #[derive(Clone, Debug)]
@@ -356,36 +347,6 @@ impl Search {
     /// The predicted time of a run.
     pub fn predict(&self, candidate: &Candidate) -> Prediction {
         self.model.predict(&self.statistics, candidate)
-    }
-
-    /// Whether the search for an order of the rows costs less than all runs can gain by it.
-    pub fn order_may_pay(&self) -> bool {
-        if self.statistics.are_assumed {
-            return false;
-        }
-        let given = &self.statistics.locality;
-        let clustered = Localities {
-            near: given.near.min(BEST_CLUSTERS.near),
-            middle: given.middle.min(BEST_CLUSTERS.middle),
-            far: given.far.min(BEST_CLUSTERS.far),
-        };
-        let gain = self.gain(&self.statistics.ordered(clustered));
-        gain > self.model.search_seconds(&self.statistics)
-    }
-
-    /// Whether another order of the rows gains more than the model errs between orders.
-    pub fn prefers_order(&self, ordered: &Statistics) -> bool {
-        self.gain(ordered) > MIN_GAIN_OF_ORDER * self.choose().seconds
-    }
-
-    /// Whether another order of the rows gains anything by the prediction.
-    pub fn gains_by_order(&self, ordered: &Statistics) -> bool {
-        self.gain(ordered) > 0.0
-    }
-
-    /// The predicted seconds that all runs gain by another order of the rows.
-    fn gain(&self, ordered: &Statistics) -> f64 {
-        self.choose().seconds - self.best(ordered).seconds
     }
 }
 

@@ -7,6 +7,9 @@ use warprow_kernels::spmm::SpmmKernel;
 /// Seconds of counting statistics: of the launches with what they wait for, and for each nonzero.
 const STATISTICS_SECONDS: [f64; 2] = [1.4e-4, 5e-12];
 
+/// The part of a search for a row order after rows are sorted by their first columns.
+const CLUSTERS_OF_SEARCH: f64 = 0.7;
+
 /// Seconds of measuring: of warming up the device, and for each candidate beside its runs.
 const MEASURING_SECONDS: [f64; 2] = [5e-3, 1.2e-3];
 
@@ -36,6 +39,11 @@ impl CostModel {
         let [launches, per_row, per_nonzero, if_not_square] = self.constants.search;
         let not_square = if a.rows == a.cols { 0.0 } else { if_not_square };
         launches + per_row * f64::from(a.rows) + (per_nonzero + not_square) * f64::from(a.nonzeros)
+    }
+
+    /// The predicted seconds of the search for clusters alone, after rows are sorted by their first columns.
+    pub fn clusters_seconds(&self, a: &Statistics) -> f64 {
+        CLUSTERS_OF_SEARCH * self.search_seconds(a)
     }
 
     /// The predicted seconds of making the items of a kernel, more than for the rows of `row_groups`.

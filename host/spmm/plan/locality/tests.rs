@@ -5,6 +5,7 @@ use crate::csr::DeviceCsr;
 use crate::device::{Device, EmulatorOptions};
 use crate::generate;
 use crate::spmm::plan::length_bins::CountingBins;
+use crate::spmm::plan::row_keys::by_first_column;
 use sprs::CsMatI;
 use std::iter;
 
@@ -181,4 +182,45 @@ fn a_hub_that_each_window_meets_does_not_bias_the_samples() {
     let windows = CountingWindows::count(a.pattern(), &[(1024, 8)], None).unwrap();
     let found = super::share(&windows.wait().unwrap()[0]);
     assert!(found > 0.9, "{found}");
+}
+
+/// What rows by their first column share of their other columns.
+fn shared_beside_first(a: &CsMatI<f32, u32, u32>) -> f64 {
+    let device = Device::emulator(EmulatorOptions::default());
+    let a = DeviceCsr::upload(&device, a.view()).unwrap();
+    let a = a.pattern();
+    let columns = CountingBins::columns(&device, a.cols, &a.col_idx).unwrap();
+    let columns = columns.wait().unwrap();
+    shared_beside_first_column(a, &columns, &by_first_column(a).unwrap()).unwrap()
+}
+
+#[test]
+fn rows_with_the_same_first_column_share_others_in_communities_alone() {
+    // Five rows have the same first column, in the mean.
+    let uniform = generate::uniform::<f32>(20_000, 40_000, 200_000, 1).unwrap();
+    let shared = shared_beside_first(&uniform);
+    assert!((0.0..0.004).contains(&shared), "{shared}");
+    let communities = generate::Communities {
+        sizes: 60..=600,
+        inside: 0.85,
+        shuffled: true,
+    };
+    let a = generate::communities::<f32>(20_000, 200_000, &communities, 1).unwrap();
+    let shared = shared_beside_first(&a);
+    assert!((0.02..0.2).contains(&shared), "{shared}");
+    // Rows of one kind are equal: 64 of them have nine other columns.
+    assert!(shared_beside_first(&ten_kinds()) > 0.5);
+}
+
+#[test]
+fn rows_without_a_second_column_share_none() {
+    let stacked = sprs::vstack(&[CsMatI::eye(70).view(), CsMatI::zero((70, 70)).view()]);
+    for a in [
+        CsMatI::eye(700),
+        stacked,
+        CsMatI::zero((5, 5)),
+        CsMatI::zero((5, 0)),
+    ] {
+        assert_eq!(shared_beside_first(&a), 0.0);
+    }
 }

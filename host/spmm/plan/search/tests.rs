@@ -1,11 +1,14 @@
 //! Tests of the search: every choice is made for some matrix, on an emulated H200.
 
 mod few_features;
+mod orders;
 
+use super::orders::BEST_CLUSTERS;
 use super::*;
 use crate::device::{Device, DeviceProfile, EmulatorOptions};
 use crate::spmm::options::SpmmTuning;
 use crate::spmm::plan::length_bins::LengthBins;
+use crate::spmm::plan::locality::Localities;
 use std::collections::BTreeSet;
 use warprow_kernels::spmm::product::vector;
 
@@ -115,29 +118,6 @@ fn in_step_is_chosen_where_it_is_predicted_to_be_the_fastest_with_lanes_for_the_
 }
 
 #[test]
-fn an_order_that_gains_next_to_nothing_is_not_taken() {
-    let search = search(even(1_000_000, 20, Localities::NONE), features(128));
-    let ordered = |share: f64| {
-        let locality = Localities {
-            near: share,
-            middle: share,
-            far: share,
-        };
-        search.statistics.ordered(locality)
-    };
-    let prefers = |share| search.prefers_order(&ordered(share));
-    assert!(prefers(0.5));
-    assert!(!prefers(0.99));
-    assert!(!prefers(1.0));
-    // A plan that measures takes it.
-    let gains = |share| search.gains_by_order(&ordered(share));
-    let gains_little = |percent| gains(percent / 100.0) && !prefers(percent / 100.0);
-    assert!((50..100).any(|percent| gains_little(f64::from(percent))));
-    assert!(gains(0.5));
-    assert!(!gains(1.0));
-}
-
-#[test]
 fn rows_in_clusters_have_the_lanes_that_there_are_kernels_for_in_any_order() {
     fn lanes<E: SpmmElement>(wide: u32) -> [Vec<u32>; 2] {
         let a = even(400_000, 15, Localities::NONE);
@@ -184,18 +164,6 @@ fn more_runs_never_have_fewer_blocks_and_one_run_has_one() {
     assert_eq!((blocks(1), blocks(20)), (1, 4));
     let of_runs = [1, 2, 5, 20, 100].map(blocks);
     assert!(of_runs.is_sorted(), "{of_runs:?}");
-}
-
-#[test]
-fn an_order_is_looked_for_only_if_the_runs_can_gain_what_the_search_costs() {
-    let may_pay = |rows, locality, runs| {
-        let a = even(rows, 12, locality);
-        search(a, features(128).runs(runs)).order_may_pay()
-    };
-    assert!(may_pay(1_000_000, Localities::NONE, 20));
-    assert!(!may_pay(1_000_000, Localities::NONE, 1));
-    assert!(!may_pay(1_000_000, BEST_CLUSTERS, 1_000), "no better order");
-    assert!(!may_pay(1_000, Localities::NONE, 20), "the cache holds X");
 }
 
 #[test]

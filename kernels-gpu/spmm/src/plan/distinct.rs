@@ -12,7 +12,7 @@
 //! and each thread finds its row by binary search.
 
 use super::hash::mix;
-use super::windows::{EMPTY, MAX_WINDOW_ROWS, PART, TABLE_SLOTS, sampled_one_in};
+use super::windows::{EMPTY, MAX_WINDOW_ROWS, PART, TABLE_SLOTS, counted_nonzeros, sampled_one_in};
 use core::array;
 use cuda_std::atomic::Scope;
 use cuda_std::prelude::*;
@@ -23,7 +23,7 @@ use warprow_kernels_matrix::unroll;
 /// Threads in a block of [`count_distinct`].
 const BLOCK: u32 = 256;
 
-/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 45 registers on `sm_80`, which count as
+/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 46 registers on `sm_80`, which count as
 /// 48.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 5;
 
@@ -62,12 +62,13 @@ pub fn launch_count(parts: u32, multiprocessors: u32) -> LaunchConfig {
 /// # Safety
 ///
 /// `found`, `parts`, `tables` and `counts` are as [`divide`](super::windows::divide) has left them, for windows of one
-/// matrix and one order; `row_ptr`, `col_idx` and `order` are of these, and columns are below `u32::MAX`.
+/// matrix and one order; `row_ptr`, `col_idx`, `order` and `skipped` are of these, and columns are below `u32::MAX`.
 #[kernel(name = "spmm_count_distinct")]
 pub unsafe fn count_distinct(
     row_ptr: Global<u32>,
     col_idx: Global<u32>,
     order: Global<u32>,
+    skipped: u32,
     counts: Global<u32>,
     parts: Global<u32>,
     tables: GlobalMut<u32>,
@@ -108,7 +109,7 @@ pub unsafe fn count_distinct(
                 rows.set(row_ptr.load(first as usize));
                 1
             } else {
-                rows.load(row_ptr, order, first, in_window);
+                rows.load(row_ptr, order, skipped, first, in_window);
                 in_window
             };
             thread::sync_threads();
@@ -228,7 +229,7 @@ impl RowsOfWindow {
         }
     }
 
-    /// Loads the rows of a window. All threads of the block call it, and no thread still reads from an earlier window.
+    /// Loads the nonzeros of the rows of a window that count: all but the first `skipped` ones of each. All threads of the block call it, and no thread still reads from an earlier window.
     /// They wait for each other before the first [`nonzero`](Self::nonzero).
     ///
     /// # Safety
@@ -236,7 +237,14 @@ impl RowsOfWindow {
     /// `order` has rows of the matrix of `row_ptr` for `in_window` places from `first` on, at most [`MAX_WINDOW_ROWS`].
     /// The arrays have room for as many rows, and for a sum of each warp.
     #[inline(always)]
-    unsafe fn load(&self, row_ptr: Global<u32>, order: Global<u32>, first: u32, in_window: u32) {
+    unsafe fn load(
+        &self,
+        row_ptr: Global<u32>,
+        order: Global<u32>,
+        skipped: u32,
+        first: u32,
+        in_window: u32,
+    ) {
         let place = ROWS_PER_THREAD as u32 * thread::thread_idx_x();
         // SAFETY: places below `in_window` have a row; each thread writes its own four numbers of 1024.
         unsafe {
@@ -244,7 +252,7 @@ impl RowsOfWindow {
                 let place = place + i as u32;
                 if place < in_window {
                     let row = order.load((first + place) as usize) as usize;
-                    (row_ptr.load(row), row_ptr.load(row + 1))
+                    counted_nonzeros(row_ptr, row, skipped)
                 } else {
                     (0, 0)
                 }

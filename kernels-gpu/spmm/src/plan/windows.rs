@@ -62,6 +62,8 @@ pub struct Windows {
     pub row_ptr: Global<u32>,
     /// A permutation of the rows, or null for their own order.
     pub order: Global<u32>,
+    /// The first nonzeros of each row that do not count; 0 if there is no permutation.
+    pub skipped: u32,
     /// Rows of the matrix.
     pub rows: u32,
     /// The first size.
@@ -92,14 +94,32 @@ pub fn max_parts(windows: u32, nonzeros: u32) -> (u32, u32) {
     (windows.saturating_add(further), windows.min(further))
 }
 
-/// The nonzeros of the rows at `count` places of an order from `first` on, for all lanes of the calling warp.
+/// The places of the nonzeros of a row that count: all but the first `skipped` ones.
 ///
 /// # Safety
 ///
-/// The matrix of `row_ptr` has a row for each of these places: by `order`, which names different rows, or by its own
+/// The matrix of `row_ptr` has such a row.
+#[inline(always)]
+pub(super) unsafe fn counted_nonzeros(
+    row_ptr: Global<u32>,
+    row: usize,
+    skipped: u32,
+) -> (u32, u32) {
+    // SAFETY: the contract.
+    let (start, end) = unsafe { (row_ptr.load(row), row_ptr.load(row + 1)) };
+    (start + skipped.min(end - start), end)
+}
+
+/// The nonzeros that count of the rows at `count` places of an order from `first` on, for all lanes of the calling
+/// warp.
+///
+/// # Safety
+///
+/// The matrix of `windows` has a row for each of these places: by the order, which names different rows, or by its own
 /// order if that is null. All lanes of the warp call it with the same arguments.
 #[inline(always)]
-unsafe fn count_nonzeros(row_ptr: Global<u32>, order: Global<u32>, first: u32, count: u32) -> u32 {
+unsafe fn count_nonzeros(windows: &Windows, first: u32, count: u32) -> u32 {
+    let (row_ptr, order) = (windows.row_ptr, windows.order);
     // SAFETY: the contract.
     unsafe {
         if order.address() == 0 {
@@ -110,7 +130,8 @@ unsafe fn count_nonzeros(row_ptr: Global<u32>, order: Global<u32>, first: u32, c
         let mut place = warp::lane_id();
         while place < count {
             let row = order.load((first + place) as usize) as usize;
-            nonzeros += row_ptr.load(row + 1) - row_ptr.load(row);
+            let (start, end) = counted_nonzeros(row_ptr, row, windows.skipped);
+            nonzeros += end - start;
             place += WARP_SIZE;
         }
         warp::reduce_add(FULL_MASK, nonzeros)
@@ -120,14 +141,15 @@ unsafe fn count_nonzeros(row_ptr: Global<u32>, order: Global<u32>, first: u32, c
 /// Counts the nonzeros of windows, and lists their parts. A warp takes a window, the first warps take the last ones:
 /// those of the third size, which take longest, then begin first.
 ///
-/// A window has four numbers in `found`: its nonzeros, zeros for the two that
+/// A window has four numbers in `found`: its nonzeros that count, zeros for the two that
 /// [`count_distinct`](super::distinct::count_distinct) counts, and the number of its table, if it has several parts. A
 /// part has four numbers in `parts`: the first place and the rows of its window, the number of the window, and its own
 /// number in the window. `counts` counts parts and tables. The tables that are counted are emptied.
 ///
 /// # Safety
 ///
-/// `windows` has the row pointers and an order of a matrix of at least one row; its windows have 1 to
+/// `windows` has the row pointers and an order of a matrix of at least one row, and skips nothing if the order is null;
+/// its windows have 1 to
 /// [`MAX_WINDOW_ROWS`] rows, and are no more than the rows make; `counts` has two zeros; `found` has four numbers for
 /// each window; `parts` has four, and `tables` [`TABLE_SLOTS`], for each of the [maximum number](max_parts) of each
 /// size.
@@ -162,7 +184,7 @@ pub unsafe fn divide(
     // SAFETY: the window has rows at `in_window` places from `first` on, all below `rows`, and all lanes of the warp
     // are here; the window has four numbers, and its parts and its table have theirs.
     unsafe {
-        let nonzeros = count_nonzeros(windows.row_ptr, windows.order, first, in_window);
+        let nonzeros = count_nonzeros(&windows, first, in_window);
         let of_window = nonzeros.div_ceil(PART);
         let (mut start, mut table) = (0, 0);
         if lane == 0 {
