@@ -17,7 +17,9 @@ fn every_entry_point_runs() {
         columns_are_counted_and_binned(device, &a, &there);
         columns_of_a_sample_are_counted_and_binned(device, &a, &there);
         rows_are_binned(device, &a, &there);
-        distinct_columns_are_counted(device, &a, &there);
+        for skipped in [0, 1, 3] {
+            distinct_columns_are_counted(device, &a, &there, skipped);
+        }
     });
 }
 
@@ -161,14 +163,27 @@ fn rows_are_binned(device: &Device, a: &CsrMatrix<f32>, there: &DeviceCsr<f32>) 
     assert_eq!(bins.download().unwrap(), wanted);
 }
 
-fn distinct_columns_are_counted(device: &Device, a: &CsrMatrix<f32>, there: &DeviceCsr<f32>) {
+/// Without the first `skipped` nonzeros of each row.
+fn distinct_columns_are_counted(
+    device: &Device,
+    a: &CsrMatrix<f32>,
+    there: &DeviceCsr<f32>,
+    skipped: u32,
+) {
     let window_rows = 32;
     let count = (ROWS as u32).div_ceil(window_rows);
     let wanted: Vec<u32> = (0..ROWS)
         .step_by(window_rows as usize)
         .flat_map(|first| {
             let rows = first..(first + window_rows as usize).min(ROWS);
-            let columns = rows.flat_map(|row| a.outer_view(row).unwrap().indices().to_vec());
+            let columns = rows.flat_map(|row| -> Vec<u32> {
+                let row = a.outer_view(row).unwrap();
+                row.indices()
+                    .iter()
+                    .copied()
+                    .skip(skipped as usize)
+                    .collect()
+            });
             let columns: Vec<u32> = columns.collect();
             let distinct = BTreeSet::from_iter(&columns).len();
             [columns.len() as u32, columns.len() as u32, distinct as u32]
@@ -179,6 +194,7 @@ fn distinct_columns_are_counted(device: &Device, a: &CsrMatrix<f32>, there: &Dev
     let all = windows::Windows {
         row_ptr: pattern.row_ptr().read_only(),
         order: order.read_only(),
+        skipped,
         rows: ROWS as u32,
         first: windows::WindowSize::new(window_rows, u32::MAX, ROWS as u32),
         second: windows::WindowSize::NONE,
@@ -208,6 +224,7 @@ fn distinct_columns_are_counted(device: &Device, a: &CsrMatrix<f32>, there: &Dev
             all.row_ptr,
             pattern.col_idx().read_only(),
             all.order,
+            all.skipped,
             counts.read_only(),
             parts.read_only(),
             tables.mutable(),
