@@ -173,17 +173,17 @@ impl<E: SpmmElement> Spmm<E> {
     }
 }
 
-/// A matrix in the caller's order and in clusters: first the order of a plan that cannot measure.
+/// A matrix in the caller's order and in another: first the order of a plan that cannot measure.
 fn predicted_first(
     given: OrderedMatrix,
-    clustered: OrderedMatrix,
+    other: OrderedMatrix,
 ) -> (OrderedMatrix, Option<OrderedMatrix>) {
-    let prefers_clusters = match (&given.search, &clustered.search) {
+    let prefers_other = match (&given.search, &other.search) {
         (Some(search), Some(ordered)) => search.prefers_order(ordered.statistics()),
         _ => true,
     };
-    match prefers_clusters {
-        true => (clustered, Some(given)),
-        false => (given, Some(clustered)),
+    match prefers_other {
+        true => (other, Some(given)),
+        false => (given, Some(other)),
     }
 }

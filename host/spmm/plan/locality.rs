@@ -25,8 +25,10 @@ const MAX_WINDOWS: [u32; 3] = [1024, 1024, 128];
 /// Nonzeros that the windows of a size should have, as far as the limits allow.
 const ENOUGH_NONZEROS: f64 = 2e6;
 
-/// The same for [`shared_beside_first_column`]: it tells parts of 0.001 apart.
+/// Nonzeros that the windows of [`shared_beside_first_column`] should have: enough to tell parts of 0.001 apart.
 const PROBED_NONZEROS: f64 = 2e5;
+
+/// Minimum and maximum number of these windows.
 const MIN_PROBED: u32 = 32;
 const MAX_PROBED: u32 = 256;
 
@@ -69,18 +71,8 @@ fn share(windows: &[RowWindow]) -> f64 {
     }
 }
 
-/// The distinct columns of windows of so many nonzeros in the mean, divided by those of as many nonzeros drawn at random
-/// from a matrix with these columns; 1 if there are none.
-fn locality(windows: &[RowWindow], columns: &LengthBins, nonzeros: f64) -> f64 {
-    if nonzeros == 0.0 {
-        return 1.0;
-    }
-    let expected = columns.expected_distinct(nonzeros) / nonzeros;
-    (share(windows) / expected).min(1.0)
-}
-
-/// The part of their columns, apart from the first one of each row, that [`NEIGHBOURS`] rows in an order share; 0 if
-/// they share no more than rows at random. It waits for the device.
+/// The part of their columns, apart from the first one of each row, that [`NEIGHBOURS`] rows in an order share, beside
+/// what as many nonzeros at random would share. It waits for the device.
 pub fn shared_beside_first_column(
     a: &DevicePattern,
     columns: &LengthBins,
@@ -89,15 +81,18 @@ pub fn shared_beside_first_column(
     let windows = PROBED_NONZEROS / (a.mean_row() * f64::from(NEIGHBOURS)).max(1.0);
     let windows = (windows as u32).clamp(MIN_PROBED, MAX_PROBED);
     let windows = CountingWindows::count_without_first(a, &[(NEIGHBOURS, windows)], order)?;
-    let mut windows = windows.wait()?.concat();
-    // Rows with at most one nonzero say nothing.
-    windows.retain(|window| window.nonzeros > 0);
-    let nonzeros: f64 = windows
-        .iter()
-        .map(|window| f64::from(window.nonzeros))
-        .sum();
-    let of_window = nonzeros / windows.len().max(1) as f64;
-    Ok(1.0 - locality(&windows, columns, of_window))
+    let windows = windows.wait()?.concat();
+    // Each window has its own expectation: rows in the order of their first columns lie together by length, too, and
+    // windows of long rows share most at random.
+    let (mut nonzeros, mut expected) = (0.0, 0.0);
+    for window in &windows {
+        nonzeros += f64::from(window.nonzeros);
+        expected += columns.expected_distinct(window.nonzeros.into());
+    }
+    if nonzeros == 0.0 {
+        return Ok(0.0);
+    }
+    Ok((1.0 - share(&windows) * nonzeros / expected).max(0.0))
 }
 
 /// The distinct columns of consecutive rows, divided by those of as many nonzeros drawn at random from the matrix: 1
@@ -188,8 +183,12 @@ impl RowSample {
         let mean_row = a.mean_row();
         let found = windows.wait()?;
         let locality = |kind: usize| {
+            if a.nonzeros() == 0 {
+                return 1.0;
+            }
             let nonzeros = mean_row * f64::from(WINDOW_ROWS[kind].min(a.rows));
-            locality(&found[kind], columns, nonzeros)
+            let expected = columns.expected_distinct(nonzeros) / nonzeros;
+            (share(&found[kind]) / expected).min(1.0)
         };
         Ok(Self {
             locality: Localities {

@@ -2,7 +2,7 @@
 
 use super::locality::{RowSample, distinct_share, shared_beside_first_column};
 use super::row_keys::{by_first_column, by_frequent_column, clustered, longest_first};
-use super::search::{Search, has_communities};
+use super::search::{Search, share_enough_for_clusters};
 use super::statistics::Statistics;
 use crate::csr::{DevicePattern, ReorderedPattern};
 use crate::device::DeviceBuffer;
@@ -77,8 +77,9 @@ impl OrderedRows {
     }
 
     /// Puts the rows of a matrix into the order of their first columns, or into clusters, if that pays by the cost
-    /// model. If rows with the same first column share no others, it does not look for clusters. A plan that measures
-    /// takes an order for any predicted gain, because it times the caller's order too.
+    /// model. If rows with nearly the same first columns share no others, it does not look for clusters; if they share
+    /// many, it does not consider the order of their first columns. A plan that measures takes an order for any
+    /// predicted gain, because it times the caller's order too.
     pub fn choose(
         search: &mut Search,
         a: ReorderedPattern,
@@ -98,7 +99,7 @@ impl OrderedRows {
         let mut rows = by_first_column(&a.pattern)?;
         let mut best = None;
         let shared = shared_beside_first_column(&a.pattern, &given.columns, &rows)?;
-        let mut looks_for_clusters = has_communities(shared);
+        let mut looks_for_clusters = share_enough_for_clusters(shared);
         if !looks_for_clusters {
             let of_first = in_order(RowOrder::FirstColumn, &rows)?;
             looks_for_clusters = search.clusters_may_pay(&of_first, shared);
@@ -270,23 +271,62 @@ mod tests {
         assert_eq!(ordered.to_string(), "", "nothing was compared");
     }
 
+    /// The rows of a matrix in an order.
+    fn rows_of(a: &CsrMatrix<f32>, order: RowOrder) -> Vec<u32> {
+        let a = DeviceCsr::upload(&device(SMALL_CACHE), a.view()).unwrap();
+        rows_in(order, a.pattern())
+            .unwrap()
+            .unwrap()
+            .download()
+            .unwrap()
+    }
+
     #[test]
-    fn uniform_rows_are_in_the_order_of_their_first_columns_and_nobody_looks_for_clusters() {
+    fn uniform_rows_that_share_their_first_columns_are_sorted_by_them_and_nobody_looks_for_clusters()
+     {
         for cols in [10_000, 20_000] {
             let a = generate::uniform::<f32>(10_000, cols, 60_000, 1).unwrap();
             let ordered = chosen_for(&a, SMALL_CACHE, 10);
             assert_eq!(ordered.order(), RowOrder::FirstColumn, "{ordered}");
-            assert!(ordered.original().is_some());
+            let rows = ordered.original().unwrap().download().unwrap();
+            assert_eq!(rows, rows_of(&a, RowOrder::FirstColumn));
             let text = ordered.to_string();
             assert!(!text.contains("clustered"), "{text}");
+        }
+    }
+
+    #[test]
+    fn long_uniform_rows_stay_where_they_are() {
+        for cols in [10_000, 20_000] {
             let a = generate::uniform::<f32>(2000, cols, 80_000, 1).unwrap();
             let ordered = chosen_for(&a, SMALL_CACHE, 10);
             assert_eq!(ordered.order(), RowOrder::Given, "{ordered}");
             let text = ordered.to_string();
-            assert!(
-                text.contains("first_column") && !text.contains("clustered"),
-                "{text}"
-            );
+            assert!(text.contains("% in first_column"), "{text}");
+            assert!(!text.contains("clustered"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_better_of_clusters_and_first_columns_is_taken_if_rows_share_a_little_beside_these() {
+        for (inside, sizes, wanted) in [
+            (0.7, 60..=300, RowOrder::FirstColumn),
+            (0.9, 100..=400, RowOrder::Clustered),
+        ] {
+            let communities = Communities {
+                sizes,
+                inside,
+                shuffled: true,
+            };
+            let a = generate::communities::<f32>(4000, 20_000, &communities, 1).unwrap();
+            let ordered = chosen_for(&a, SMALL_CACHE, 100);
+            let text = ordered.to_string();
+            for compared in ["% in first_column", "% in clustered"] {
+                assert!(text.contains(compared), "{text}");
+            }
+            assert_eq!(ordered.order(), wanted, "{text}");
+            let rows = ordered.original().unwrap().download().unwrap();
+            assert_eq!(rows, rows_of(&a, wanted), "{text}");
         }
     }
 

@@ -16,8 +16,9 @@ pub fn longest_first(a: &DevicePattern) -> Result<DeviceBuffer<u32>, SpmmError> 
     sorted(number(a.device(), a.rows)?, missing_columns(a)?, a.cols)
 }
 
-/// `rows` sorted by as many bits of their keys as `greatest` has. The sort is stable. Keys are at most `greatest`, or columns below it and
-/// [`NO_LABEL`](order::NO_LABEL), which comes last: in so many bits it has only ones, and no column has.
+/// `rows` sorted by as many bits of their keys as `greatest` has. The sort is stable. Keys are at most `greatest`, or
+/// columns below it and [`NO_LABEL`](order::NO_LABEL), which comes last: in so many bits it has only ones, and no
+/// column has.
 pub fn sorted(
     mut rows: DeviceBuffer<u32>,
     mut key: DeviceBuffer<u32>,

@@ -91,7 +91,8 @@ impl CountingWindows {
         );
         let config = windows::launch_divide(windows.count());
         // SAFETY: row pointers are those of the matrix, which has a nonzero and so a row; `order` is a permutation of
-        // the rows; `found` has four numbers for each window, `parts` and `tables` have theirs for the maximum numbers.
+        // the rows, and nothing is skipped without one; `found` has four numbers for each window, `parts` and `tables`
+        // have theirs for the maximum numbers.
         unsafe { device.launch(&windows::divide(), config, arguments)? };
         let arguments = (
             windows.row_ptr,
@@ -104,8 +105,8 @@ impl CountingWindows {
             found.mutable(),
         );
         let config = distinct::launch_count(max_parts, device.properties().multiprocessors);
-        // SAFETY: the launch before has written windows, parts and tables of the matrix's rows in `order`; columns are
-        // below `a.cols`, so none is `u32::MAX`.
+        // SAFETY: the launch before has written windows, parts and tables of the matrix's rows in `order`, and skipped
+        // as many nonzeros; columns are below `a.cols`, so none is `u32::MAX`.
         unsafe { device.launch(&distinct::count_distinct(), config, arguments)? };
         Ok(Self { counts, found })
     }

@@ -13,7 +13,7 @@ use crate::spmm::options::{SpmmElement, SpmmOptions, SpmmTuning};
 pub use choice::Choice;
 use choice::faster;
 use few_features::may_have_bins;
-pub use orders::has_communities;
+pub use orders::share_enough_for_clusters;
 use std::iter;
 use std::sync::OnceLock;
 use warprow_kernels::spmm::{EpilogueKind, Reduction, SpmmKernel};

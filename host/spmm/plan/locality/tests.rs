@@ -213,9 +213,28 @@ fn rows_with_the_same_first_column_share_others_in_communities_alone() {
 }
 
 #[test]
+fn empty_rows_hide_no_communities_and_long_rows_look_like_none() {
+    let communities = generate::Communities {
+        sizes: 60..=600,
+        inside: 0.85,
+        shuffled: true,
+    };
+    let graph = generate::communities::<f32>(20_000, 200_000, &communities, 1).unwrap();
+    let empty = CsMatI::zero((30_000, 20_000));
+    let shared = shared_beside_first(&sprs::vstack(&[graph.view(), empty.view()]));
+    assert!((0.02..0.2).contains(&shared), "{shared}");
+    // Few rows have most nonzeros, and few columns, too.
+    let hubs = generate::rmat::<f32>(20_000, 200_000, [0.57, 0.19, 0.19, 0.05], 1).unwrap();
+    let shared = shared_beside_first(&hubs);
+    assert!((0.0..0.004).contains(&shared), "{shared}");
+}
+
+#[test]
 fn rows_without_a_second_column_share_none() {
+    let only_the_first = CsMatI::new((640, 9), (0..=640).collect(), vec![0; 640], vec![1.0; 640]);
     let stacked = sprs::vstack(&[CsMatI::eye(70).view(), CsMatI::zero((70, 70)).view()]);
     for a in [
+        only_the_first,
         CsMatI::eye(700),
         stacked,
         CsMatI::zero((5, 5)),

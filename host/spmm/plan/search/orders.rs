@@ -14,14 +14,14 @@ pub(super) const BEST_CLUSTERS: Localities = Localities {
     far: 0.3,
 };
 
-/// Rows of communities, in the order of their first columns, share at least this part of their other columns. If they
-/// share less, clusters reach as much less of [`BEST_CLUSTERS`].
-const SHARED_IN_COMMUNITIES: f64 = 0.02;
+/// If rows in the order of their first columns [share](crate::spmm::plan::locality::shared_beside_first_column) this
+/// part of their other columns, clusters may reach [`BEST_CLUSTERS`]. If rows share less, clusters reach as much less.
+const SHARED_IN_CLUSTERS: f64 = 0.02;
 
-/// Whether a matrix has communities, if rows in the order of their first columns
-/// [share](crate::spmm::plan::locality::shared_beside_first_column) this part of their other columns.
-pub fn has_communities(shared: f64) -> bool {
-    shared >= SHARED_IN_COMMUNITIES
+/// Whether clusters may reach [`BEST_CLUSTERS`], if rows in the order of their first columns share this part of their
+/// other columns.
+pub fn share_enough_for_clusters(shared: f64) -> bool {
+    shared >= SHARED_IN_CLUSTERS
 }
 
 impl Search {
@@ -39,7 +39,7 @@ impl Search {
     /// the order of their first columns, of which `shared` is the part of their other columns that they
     /// [share](crate::spmm::plan::locality::shared_beside_first_column).
     pub fn clusters_may_pay(&self, by_first: &Statistics, shared: f64) -> bool {
-        let part = (shared / SHARED_IN_COMMUNITIES).min(1.0);
+        let part = (shared / SHARED_IN_CLUSTERS).min(1.0);
         let sorted = self.statistics.locality.towards(by_first.locality, 1.0);
         let clustered = by_first.ordered(sorted.towards(BEST_CLUSTERS, part));
         let gain = self.gain(&clustered) - self.gain(by_first).max(0.0);

@@ -23,8 +23,8 @@ use warprow_kernels_matrix::unroll;
 /// Threads in a block of [`count_distinct`].
 const BLOCK: u32 = 256;
 
-/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 46 registers on `sm_80`, which count as
-/// 48.
+/// Blocks of [`count_distinct`] that a multiprocessor has room for: a thread has 46 registers on `sm_80`, which count
+/// as 48.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 5;
 
 /// Columns that a lane has in flight.
@@ -229,7 +229,8 @@ impl RowsOfWindow {
         }
     }
 
-    /// Loads the nonzeros of the rows of a window that count: all but the first `skipped` ones of each. All threads of the block call it, and no thread still reads from an earlier window.
+    /// Loads the nonzeros of the rows of a window that count: all but the first `skipped` ones of each. All threads of
+    /// the block call it, and no thread still reads from an earlier window.
     /// They wait for each other before the first [`nonzero`](Self::nonzero).
     ///
     /// # Safety

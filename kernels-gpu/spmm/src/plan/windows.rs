@@ -148,11 +148,10 @@ unsafe fn count_nonzeros(windows: &Windows, first: u32, count: u32) -> u32 {
 ///
 /// # Safety
 ///
-/// `windows` has the row pointers and an order of a matrix of at least one row, and skips nothing if the order is null;
-/// its windows have 1 to
-/// [`MAX_WINDOW_ROWS`] rows, and are no more than the rows make; `counts` has two zeros; `found` has four numbers for
-/// each window; `parts` has four, and `tables` [`TABLE_SLOTS`], for each of the [maximum number](max_parts) of each
-/// size.
+/// `windows` has the row pointers and an order of a matrix of at least one row, and skips nothing if the order is null.
+/// Its windows have 1 to [`MAX_WINDOW_ROWS`] rows, and are no more than the rows make. `counts` has two zeros. `found`
+/// has four numbers for each window. `parts` has four, and `tables` [`TABLE_SLOTS`], for each of the
+/// [maximum number](max_parts) of each size.
 #[kernel(name = "spmm_divide_windows")]
 pub unsafe fn divide(
     windows: Windows,

@@ -1,7 +1,7 @@
 //! Tests of whether another order of the rows pays.
 
 use super::*;
-use crate::spmm::plan::search::has_communities;
+use crate::spmm::plan::search::share_enough_for_clusters;
 
 #[test]
 fn an_order_that_gains_next_to_nothing_is_not_taken() {
@@ -56,7 +56,7 @@ fn clusters_are_looked_for_only_if_rows_share_enough_beside_their_first_columns(
     assert!(may_pay(0.02));
     let of_parts = [0.0, 0.004, 0.008, 0.012, 0.016, 0.02, 0.5].map(may_pay);
     assert!(of_parts.is_sorted(), "{of_parts:?}");
-    assert!(has_communities(0.02) && !has_communities(0.019));
+    assert!(share_enough_for_clusters(0.02) && !share_enough_for_clusters(0.019));
 }
 
 #[test]
