@@ -122,7 +122,8 @@ pub struct SpmmTuning {
     pub kernel: Option<SpmmKernel>,
     /// The order in which the plan keeps the rows of A. Default for kernels on tasks or teams, and for
     /// [`SpmmKernel::RowGroups`]: clusters or rows by their first column if that pays, else the caller's order (teams
-    /// may start with the longest rows); for [`SpmmKernel::Reordered`] by the first column; for the other kernels the caller's order.
+    /// may start with the longest rows); for [`SpmmKernel::Reordered`] by the first column; for the other kernels the
+    /// caller's order.
     pub order: Option<RowOrder>,
     /// Lanes of a sub-warp, for kernels on tasks: 8, 16 or 32, or the next lower number that the type and the number of
     /// features have a kernel for. For [`SpmmKernel::RowGroups`] lanes of a row: 2, 4, 8, 16 or 32, or the next lower

@@ -37,9 +37,14 @@ const MAX_PROBED: u32 = 256;
 fn window_sizes(mean_row: f64) -> [(u32, u32); 3] {
     std::array::from_fn(|size| {
         let rows = WINDOW_ROWS[size];
-        let enough = (ENOUGH_NONZEROS / (mean_row * f64::from(rows)).max(1.0)) as u32;
+        let enough = windows_with(ENOUGH_NONZEROS, rows, mean_row);
         (rows, enough.clamp(MIN_WINDOWS[size], MAX_WINDOWS[size]))
     })
+}
+
+/// How many windows of so many rows have these nonzeros.
+fn windows_with(nonzeros: f64, rows: u32, mean_row: f64) -> u32 {
+    (nonzeros / (mean_row * f64::from(rows)).max(1.0)) as u32
 }
 
 /// The least locality: 0 has no logarithm.
@@ -78,10 +83,11 @@ pub fn shared_beside_first_column(
     columns: &LengthBins,
     order: &DeviceBuffer<u32>,
 ) -> Result<f64, OperandError> {
-    let windows = PROBED_NONZEROS / (a.mean_row() * f64::from(NEIGHBOURS)).max(1.0);
-    let windows = (windows as u32).clamp(MIN_PROBED, MAX_PROBED);
-    let windows = CountingWindows::count_without_first(a, &[(NEIGHBOURS, windows)], order)?;
-    let windows = windows.wait()?.concat();
+    let enough = windows_with(PROBED_NONZEROS, NEIGHBOURS, a.mean_row());
+    let sizes = [(NEIGHBOURS, enough.clamp(MIN_PROBED, MAX_PROBED))];
+    let windows = CountingWindows::count_without_first(a, &sizes, order)?
+        .wait()?
+        .concat();
     // Each window has its own expectation: rows in the order of their first columns lie together by length, too, and
     // windows of long rows share most at random.
     let (mut nonzeros, mut expected) = (0.0, 0.0);

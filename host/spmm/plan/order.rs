@@ -86,7 +86,7 @@ impl OrderedRows {
         measures: bool,
     ) -> Result<(ReorderedPattern, Self), SpmmError> {
         let given = search.statistics();
-        if !search.order_may_pay() || a.pattern.rows == 0 {
+        if !search.order_may_pay() {
             return Ok((a, Self::given()));
         }
         let timer = a.pattern.device().start_timer()?;

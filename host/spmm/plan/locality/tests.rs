@@ -39,16 +39,33 @@ fn rows_that_share_nothing_have_as_many_columns_as_nonzeros() {
     assert_eq!(share(&CsMatI::zero((0, 5)), None), 1.0);
 }
 
-fn locality_of(a: &CsMatI<f32, u32, u32>) -> f64 {
+/// A matrix on an emulated device, and its columns by their lengths.
+fn uploaded(a: &CsMatI<f32, u32, u32>) -> (DeviceCsr<f32>, LengthBins) {
     let device = Device::emulator(EmulatorOptions::default());
-    let a = DeviceCsr::upload(&device, a.view()).unwrap();
-    let a = a.pattern();
-    let columns = CountingBins::columns(&device, a.cols, &a.col_idx)
-        .unwrap()
-        .wait()
-        .unwrap();
-    let sample = RowSample::measure(a, &columns, None).unwrap();
-    sample.locality.far
+    let there = DeviceCsr::upload(&device, a.view()).unwrap();
+    let a = there.pattern();
+    let columns = CountingBins::columns(&device, a.cols, &a.col_idx).unwrap();
+    let columns = columns.wait().unwrap();
+    (there, columns)
+}
+
+fn sample_of(a: &CsMatI<f32, u32, u32>) -> RowSample {
+    let (a, columns) = uploaded(a);
+    RowSample::measure(a.pattern(), &columns, None).unwrap()
+}
+
+fn locality_of(a: &CsMatI<f32, u32, u32>) -> f64 {
+    sample_of(a).locality.far
+}
+
+/// Communities of 20,000 rows.
+fn communities(nonzeros: u32, shuffled: bool) -> CsMatI<f32, u32, u32> {
+    let communities = generate::Communities {
+        sizes: 60..=600,
+        inside: 0.85,
+        shuffled,
+    };
+    generate::communities(20_000, nonzeros, &communities, 1).unwrap()
 }
 
 #[test]
@@ -75,22 +92,14 @@ fn the_locality_of_a_number_of_rows_is_between_those_that_were_measured() {
 
 #[test]
 fn communities_that_lie_together_are_local_and_others_are_not() {
-    let communities = |shuffled| generate::Communities {
-        sizes: 60..=600,
-        inside: 0.85,
-        shuffled,
-    };
-    let graph = |shuffled| {
-        generate::communities::<f32>(20_000, 160_000, &communities(shuffled), 1).unwrap()
-    };
-    let (together, shuffled) = (locality_of(&graph(false)), locality_of(&graph(true)));
+    let locality = |shuffled| locality_of(&communities(160_000, shuffled));
+    let (together, shuffled) = (locality(false), locality(true));
     assert!((0.2..0.45).contains(&together), "{together}");
     assert!(shuffled > 0.95, "{shuffled}");
 }
 
 /// The variation of a matrix whose rows have these lengths, at most 64.
 fn variation_of(lengths: &[usize]) -> f64 {
-    let device = Device::emulator(EmulatorOptions::default());
     let mut row_ptr = vec![0];
     row_ptr.extend(lengths.iter().scan(0, |end, length| {
         *end += length;
@@ -102,13 +111,7 @@ fn variation_of(lengths: &[usize]) -> f64 {
         .collect();
     let values = vec![1.0; columns.len()];
     let a = CsMatI::<f32, u32, u32>::new((lengths.len(), 64), row_ptr, columns, values);
-    let a = DeviceCsr::upload(&device, a.view()).unwrap();
-    let a = a.pattern();
-    let columns = CountingBins::columns(&device, a.cols, &a.col_idx)
-        .unwrap()
-        .wait()
-        .unwrap();
-    RowSample::measure(a, &columns, None).unwrap().variation
+    sample_of(&a).variation
 }
 
 #[test]
@@ -186,12 +189,9 @@ fn a_hub_that_each_window_meets_does_not_bias_the_samples() {
 
 /// What rows by their first column share of their other columns.
 fn shared_beside_first(a: &CsMatI<f32, u32, u32>) -> f64 {
-    let device = Device::emulator(EmulatorOptions::default());
-    let a = DeviceCsr::upload(&device, a.view()).unwrap();
-    let a = a.pattern();
-    let columns = CountingBins::columns(&device, a.cols, &a.col_idx).unwrap();
-    let columns = columns.wait().unwrap();
-    shared_beside_first_column(a, &columns, &by_first_column(a).unwrap()).unwrap()
+    let (a, columns) = uploaded(a);
+    let rows = by_first_column(a.pattern()).unwrap();
+    shared_beside_first_column(a.pattern(), &columns, &rows).unwrap()
 }
 
 #[test]
@@ -200,13 +200,7 @@ fn rows_with_the_same_first_column_share_others_in_communities_alone() {
     let uniform = generate::uniform::<f32>(20_000, 40_000, 200_000, 1).unwrap();
     let shared = shared_beside_first(&uniform);
     assert!((0.0..0.004).contains(&shared), "{shared}");
-    let communities = generate::Communities {
-        sizes: 60..=600,
-        inside: 0.85,
-        shuffled: true,
-    };
-    let a = generate::communities::<f32>(20_000, 200_000, &communities, 1).unwrap();
-    let shared = shared_beside_first(&a);
+    let shared = shared_beside_first(&communities(200_000, true));
     assert!((0.02..0.2).contains(&shared), "{shared}");
     // Rows of one kind are equal: 64 of them have nine other columns.
     assert!(shared_beside_first(&ten_kinds()) > 0.5);
@@ -214,12 +208,7 @@ fn rows_with_the_same_first_column_share_others_in_communities_alone() {
 
 #[test]
 fn empty_rows_hide_no_communities_and_long_rows_look_like_none() {
-    let communities = generate::Communities {
-        sizes: 60..=600,
-        inside: 0.85,
-        shuffled: true,
-    };
-    let graph = generate::communities::<f32>(20_000, 200_000, &communities, 1).unwrap();
+    let graph = communities(200_000, true);
     let empty = CsMatI::zero((30_000, 20_000));
     let shared = shared_beside_first(&sprs::vstack(&[graph.view(), empty.view()]));
     assert!((0.02..0.2).contains(&shared), "{shared}");
