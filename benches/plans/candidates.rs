@@ -64,9 +64,9 @@ impl Candidate {
         }
     }
 
-    /// Whether the sweep sets clusters of rows.
-    pub fn is_clustered(&self) -> bool {
-        self.tuning.order == Some(RowOrder::Clustered)
+    /// The order of the rows that the sweep sets, if it is not the caller's.
+    pub fn other_order(&self) -> Option<RowOrder> {
+        self.tuning.order.filter(|&order| order != RowOrder::Given)
     }
 
     /// The options of the plan.
@@ -86,7 +86,16 @@ const ELEMENTS_OF_LANE: u32 = 4;
 /// Mean number of nonzeros of a row in a block of columns from which on blocks are tried.
 const MIN_NONZEROS_IN_BLOCK: f64 = 5.0;
 
-const ORDERS: [RowOrder; 2] = [RowOrder::Given, RowOrder::Clustered];
+const ORDERS: [RowOrder; 3] = [RowOrder::Given, RowOrder::FirstColumn, RowOrder::Clustered];
+
+/// Maximum number of blocks of columns that are tried with the rows in an order.
+const fn max_blocks(order: RowOrder) -> u32 {
+    match order {
+        RowOrder::Given => 8,
+        RowOrder::Clustered => 2,
+        _ => 1,
+    }
+}
 
 /// The candidates for a number of features and a mean number of nonzeros of a row, the plan's own choices first.
 pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
@@ -131,7 +140,7 @@ pub fn candidates(features: u32, mean_row: f64) -> Vec<Candidate> {
         for order in ORDERS {
             for blocks in [1, 2, 4, 8] {
                 let too_short = mean_row / f64::from(blocks) < MIN_NONZEROS_IN_BLOCK;
-                if blocks > 1 && (too_short || (order == RowOrder::Clustered && blocks > 2)) {
+                if blocks > 1 && (too_short || blocks > max_blocks(order)) {
                     continue;
                 }
                 all.push(Candidate::set(vector.order(order).column_blocks(blocks)));

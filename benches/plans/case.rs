@@ -6,7 +6,7 @@ use crate::harness::measure::{Effort, measure};
 use serde::Serialize;
 use std::time::Duration;
 use warprow::device::DeviceBuffer;
-use warprow::{DeviceCsr, Spmm, SpmmKernel};
+use warprow::{DeviceCsr, RowOrder, Spmm, SpmmKernel};
 
 /// Samples of a time, and work before the first one: the device is busy from one candidate to the next.
 const SAMPLES: u32 = 5;
@@ -15,8 +15,8 @@ const WARM_UP: Duration = Duration::from_millis(2);
 /// Candidates that take up to this multiple of the fastest one's time are timed a second time, after all others.
 const MAX_OF_SECOND_ROUND: f64 = 1.2;
 
-/// Clusters are given up in a case where they take more than this multiple of the time of the caller's order.
-const MAX_OF_CLUSTERED: f64 = 1.15;
+/// An order of the rows is given up in a case where it takes more than this multiple of the time of the caller's order.
+const MAX_OF_OTHER_ORDER: f64 = 1.15;
 
 /// The time of a candidate.
 #[derive(Serialize)]
@@ -61,7 +61,10 @@ pub fn case(
         let is_left_out = match candidate.setting {
             Setting::Own => false,
             Setting::Measured => runs.no_measured,
-            Setting::Set => runs.own_only || candidate.is_clustered() && clusters_lose(&results),
+            Setting::Set => {
+                let order = candidate.other_order();
+                runs.own_only || order.is_some_and(|order| loses(&results, order))
+            }
         };
         if is_left_out {
             continue;
@@ -127,23 +130,23 @@ fn runs_already(results: &[Measured], plan: &Spmm<f32>, set: Candidate, features
     })
 }
 
-/// Whether `vector` was clearly slower with the rows in clusters than in the caller's order, with the same lanes and
-/// blocks of columns.
-fn clusters_lose(results: &[Measured]) -> bool {
+/// Whether `vector` was clearly slower with the rows in this order than in the caller's, with the same lanes and blocks
+/// of columns.
+fn loses(results: &[Measured], order: RowOrder) -> bool {
     let vector = |result: &&Measured| {
         result.kernel == SpmmKernel::Vector.name() && result.candidate.setting == Setting::Set
     };
-    let clustered = results.iter().filter(vector);
-    let mut clustered = clustered.filter(|result| result.candidate.is_clustered());
-    clustered.any(|clustered| {
+    let ordered = results.iter().filter(vector);
+    let mut ordered = ordered.filter(|result| result.candidate.other_order() == Some(order));
+    ordered.any(|ordered| {
         let given = results.iter().filter(vector).find(|given| {
-            !given.candidate.is_clustered()
+            given.candidate.other_order().is_none()
                 && given.candidate.task_size.is_none()
                 && given.candidate.joined.is_none()
-                && (given.lanes, given.column_blocks) == (clustered.lanes, clustered.column_blocks)
+                && (given.lanes, given.column_blocks) == (ordered.lanes, ordered.column_blocks)
         });
-        let ratio = given.and_then(|given| Some(clustered.ms? / given.ms?));
-        ratio.is_some_and(|ratio| ratio > MAX_OF_CLUSTERED)
+        let ratio = given.and_then(|given| Some(ordered.ms? / given.ms?));
+        ratio.is_some_and(|ratio| ratio > MAX_OF_OTHER_ORDER)
     })
 }
 

@@ -98,6 +98,7 @@ struct MatrixLine<'a> {
     seed: u64,
     nnz: usize,
     given: Statistics,
+    first_column: Option<Statistics>,
     clustered: Option<Statistics>,
 }
 
@@ -229,7 +230,10 @@ fn matrix_line<'a>(
     stored: &DeviceCsr<f32>,
     seed: u64,
 ) -> anyhow::Result<MatrixLine<'a>> {
-    let clustered = row_permutation(stored, RowOrder::Clustered)?;
+    let ordered = |order| -> anyhow::Result<_> {
+        let order = row_permutation(stored, order)?;
+        Ok(order.map(|order| Statistics::of(a, Some(&order))))
+    };
     Ok(MatrixLine {
         bench: "plans",
         line: "matrix",
@@ -237,7 +241,8 @@ fn matrix_line<'a>(
         seed,
         nnz: a.nnz(),
         given: Statistics::of(a, None),
-        clustered: clustered.map(|order| Statistics::of(a, Some(&order))),
+        first_column: ordered(RowOrder::FirstColumn)?,
+        clustered: ordered(RowOrder::Clustered)?,
     })
 }
 

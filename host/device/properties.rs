@@ -86,6 +86,20 @@ pub struct DeviceRates {
     pub launch_nanoseconds: Option<u32>,
     /// Bytes of a multiprocessor's L1 cache, shared memory included.
     pub l1_bytes: u32,
+    /// Partitions of the L2 cache: two if each half of the multiprocessors has its own, as in the A100 and its
+    /// successors, else one.
+    pub l2_partitions: u32,
+}
+
+impl DeviceRates {
+    /// The partitions of the L2 cache of GPUs of a compute capability: two of those for data centers, 8.0, 9.0 and
+    /// 10.x.
+    pub(super) const fn l2_partitions_of(compute_capability: Version) -> u32 {
+        match (compute_capability.major, compute_capability.minor) {
+            (8, 0) | (9, _) | (10, _) => 2,
+            _ => 1,
+        }
+    }
 }
 
 impl fmt::Display for Properties {

@@ -8,7 +8,7 @@ from .recorded import L1_BYTES, longest_uncut
 START = {
     "memory_efficiency": 0.9,
     "l2_bytes_per_cycle": 32.0,
-    "l2_share": 0.6,
+    "l2_share": 0.8,
     "l1_share": 0.4,
     "l1_cycles_per_line": 1.0,
     "overlap": 3.0,
@@ -43,6 +43,10 @@ LAUNCH_MS = 3.0e-3
 LINE = 128.0
 # The memory's time for a cache line of which a part is loaded, relative to a whole line, for random accesses.
 PART_OF_LINE = 0.8
+# The least time of the L2 cache for a line of which a part is loaded, relative to a whole line.
+PART_OF_LINE_IN_L2 = 0.45
+# Partitions of the L2 cache of both GPUs.
+L2_PARTITIONS = 2
 SCHEDULERS = 4.0
 # Resident warps of a multiprocessor for which `in_step` divides long rows.
 IN_STEP_WARPS = 24.0
@@ -170,7 +174,7 @@ def predict(s, c, parts=False):
     aligned_load = np.where(loads > 1, np.minimum(power_of_two(row_bytes), power_of_two(load)), power_of_two(row_bytes))
     lines = (row_bytes / loads + LINE - np.minimum(LINE, aligned_load)) / LINE
     l1 = c["l1_share"] * L1_BYTES / tile_bytes
-    uncovered = 1 - s.covered(l1)
+    uncovered = s.missed(l1, 1)
     # The rows of `in_step` that a multiprocessor has at a time are at the same columns. Those of `row_groups` are so
     # nearly, if they are equally long and the cache holds the columns between them.
     distinct = lambda nonzeros: s.expected_distinct(nonzeros) / nonzeros
@@ -183,14 +187,15 @@ def predict(s, c, parts=False):
     # The L2 cache.
     warps = s.multiprocessors * resident_warps(s)
     slots = np.where(s.vector | s.grouped, warps * 32 / s.group, warps)
-    l2 = c["l2_share"] * s.l2_bytes
     # A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
     occupied = np.minimum(row_bytes, touched(LINE))
-    l2_misses = (1 - s.covered(l2 / occupied * s.blocks)) * s.locality[-1]
+    # Rows of X that a partition holds.
+    l2 = c["l2_share"] * s.l2_bytes / L2_PARTITIONS / occupied
+    l2_misses = s.missed(l2 * s.blocks, L2_PARTITIONS) * s.locality[-1]
     # Groups go through the columns together there, too. Each wave of them begins where the one before has drifted to.
     waves_of_groups = np.maximum(1, np.where(s.binned, warps_of_bins, s.rows_) / slots)
     drift = DRIFT * (1 + waves_of_groups) / 2
-    phase = np.maximum(distinct(s.nnz / waves_of_groups), 1 - l2 / occupied / between(drift))
+    phase = np.maximum(distinct(s.nnz / waves_of_groups), 1 - l2 / between(drift))
     l2_misses = np.where(s.binned | s.grouped, np.minimum(l2_misses, phase), l2_misses)
     all_bytes = (s.cols + s.rows_) * row_bytes + 8 * s.nnz
     streamed = np.clip(all_bytes / s.l2_bytes - 0.7, 0, 0.6) / 0.6
@@ -206,9 +211,11 @@ def predict(s, c, parts=False):
     # Tiles at random addresses: those of X, and of Y if its rows are in another order.
     of_tile = np.maximum(touched(32.0), PART_OF_LINE * touched(LINE))
     of_results = np.where(s.ordered, s.rows_ * tiles * of_tile * (2 * s.blocks - 1), results)
-    from_memory = loaded * of_tile * l2_misses + streamed * (lists + of_results)
+    # Each tile reads the lists again.
+    from_memory = loaded * of_tile * l2_misses + streamed * (lists * tiles + of_results)
     memory = from_memory / (s.memory_rate * c["memory_efficiency"] / 1e3)
-    l2_time = (loaded * touched(32.0) * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
+    of_tile = np.maximum(touched(32.0), PART_OF_LINE_IN_L2 * touched(LINE))
+    l2_time = (loaded * of_tile * l1_misses + lists * tiles + results) / (per_ms * c["l2_bytes_per_cycle"])
     # A load of n consecutive words touches 1 + 4 n / 128 lines in the mean. There is one of values for each of columns.
     columns_of_load = np.select([s.vector, s.in_step], [s.lanes, 32.0], s.group / s.lanes)
     # The rows of the groups of a warp follow one another, so short ones share lines.

@@ -15,6 +15,12 @@ RATES = {
 
 L1_BYTES = 256 << 10
 
+# The times since the last load of a row of X for which miss rates are computed: the least, the factor from one to the
+# next, and how many. A column with the mean number of nonzeros is loaded once in a time of 1.
+LEAST_TIME = 1e-6
+TIME_STEP = 2.0
+TIMES = 27
+
 # The least locality, as the logarithm of none is infinite.
 LEAST_LOCALITY = 1e-3
 
@@ -130,7 +136,9 @@ class Sweeps:
         self.sized = flag(lambda g, m, f, r: is_sized(r) or r.get("shared_x", False))
         self.own = flag(lambda g, m, f, r: r["setting"] != "set")
         self.told = flag(lambda g, m, f, r: r["told_features"])
-        self.ordered = flag(lambda g, m, f, r: r["order"] == "clustered" and m["clustered"])
+        # Sweeps before 30 November 2026 have no rows by first column.
+        in_order = lambda m, r: (r["order"] != "given" and m.get(r["order"])) or None
+        self.ordered = flag(lambda g, m, f, r: in_order(m, r))
         self.fitting = flag(lambda g, m, f, r: m["set"] == "fitting")
         self.kind = np.array([m["kind"] for _, m, _, _ in rows])
         self.matrix = np.array([m["matrix"] for _, m, _, _ in rows])
@@ -142,7 +150,7 @@ class Sweeps:
         self.l2_bytes = of_device([device["l2_bytes"] for device in devices])
         self.memory_rate = of_device([RATES[name][0] for name in self.gpus])
         self.clock = of_device([RATES[name][1] for name in self.gpus])
-        statistics = [m["clustered"] if ordered else m["given"] for (_, m, _, _), ordered in zip(rows, self.ordered)]
+        statistics = [in_order(m, r) or m["given"] for _, m, _, r in rows]
         self.longest = np.array([float(s["longest_row"]) for s in statistics])
         self.variation = np.array([variation(s["rows"]) for s in statistics])
         # Rows and their nonzeros by length: bin b has lengths from 2^b to 2^(b + 1) - 1.
@@ -151,18 +159,33 @@ class Sweeps:
         self._locality(statistics)
 
     def _columns(self, statistics):
-        """Columns and their nonzeros by length, the longest first, and their sums."""
-        bins = np.array([s["columns"][::-1] for s in statistics], float)
+        """Columns and their nonzeros by length, and what follows from them."""
+        bins = np.array([s["columns"] for s in statistics], float)
         self.bin_columns, self.bin_nonzeros = bins[:, :, 0], bins[:, :, 1]
-        self.before = np.concatenate([np.zeros((len(bins), 1)), np.cumsum(self.bin_columns, axis=1)], axis=1)
-        safe = np.maximum(self.bin_columns, 1)
-        self.per_column = self.bin_nonzeros / safe
-        self.used_columns = self.before[:, -1]
+        self.per_column = self.bin_nonzeros / np.maximum(self.bin_columns, 1)
+        self.used_columns = self.bin_columns.sum(1)
+        self.miss_rates = {}
 
-    def covered(self, columns):
-        """The share of the nonzeros in the columns with the most nonzeros."""
-        taken = np.clip(columns[:, None] - self.before[:, :-1], 0, self.bin_columns)
-        return (taken * self.per_column).sum(1) / self.nnz
+    def missed(self, rows, partitions):
+        """The share of the nonzeros whose row of X is not in a cache in one or two partitions that hold so many rows.
+
+        As host/spmm/plan/miss_rates.rs has it."""
+        if partitions not in self.miss_rates:
+            rate = self.per_column / (self.nnz / self.used_columns)[:, None]
+            share = self.bin_nonzeros / self.nnz[:, None]
+            held, misses = [np.zeros(len(self.nnz))], [np.ones(len(self.nnz))]
+            for time in LEAST_TIME * TIME_STEP ** np.arange(TIMES):
+                far = np.exp(-rate * time)
+                near = np.exp(-rate * time * (1 + far)) if partitions == 2 else far
+                held.append((self.bin_columns * (2 - far - near) / 2).sum(1))
+                misses.append((share * (near * (1 + far) / 2 if partitions == 2 else far)).sum(1))
+            self.miss_rates[partitions] = np.array(held), np.array(misses)
+        held, misses = self.miss_rates[partitions]
+        above = np.clip((held <= rows).sum(0), 1, TIMES)
+        at = lambda values, place: np.take_along_axis(values, place[None], 0)[0]
+        low, high = at(held, above - 1), at(held, above)
+        part = np.clip((rows - low) / np.maximum(high - low, 1e-9), 0, 1)
+        return at(misses, above - 1) * (1 - part) + at(misses, above) * part
 
     def expected_distinct(self, nonzeros):
         """The expected number of distinct columns of nonzeros drawn at random."""

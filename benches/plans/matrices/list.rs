@@ -307,4 +307,11 @@ pub const MATRICES: &[Matrix] = &[
         40_000,
         Uniform(16_000_000),
     ),
+    square(
+        "uniform_1m_40m",
+        Fitting,
+        "uniform",
+        1_000_000,
+        Uniform(40_000_000),
+    ),
 ];

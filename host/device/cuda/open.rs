@@ -156,6 +156,10 @@ fn properties(device: Device) -> CudaResult<Properties> {
     let attribute = |attribute| device.get_attribute(attribute).map(count);
     let shared_bytes_per_block = attribute(A::MaxSharedMemoryPerBlock)?;
     let name = device.name()?;
+    let compute_capability = Version::new(
+        attribute(A::ComputeCapabilityMajor)?,
+        attribute(A::ComputeCapabilityMinor)?,
+    );
     let rates = match DeviceProfile::named(&name) {
         Some(profile) => profile.rates,
         None => DeviceRates {
@@ -169,16 +173,14 @@ fn properties(device: Device) -> CudaResult<Properties> {
             l2_bytes_per_second: None,
             launch_nanoseconds: None,
             l1_bytes: attribute(A::MaxSharedMemoryPerMultiprocessor)? + L1_BEYOND_SHARED,
+            l2_partitions: DeviceRates::l2_partitions_of(compute_capability),
         },
     };
     Ok(Properties {
         rates: Some(rates),
         name,
         uuid: None,
-        compute_capability: Version::new(
-            attribute(A::ComputeCapabilityMajor)?,
-            attribute(A::ComputeCapabilityMinor)?,
-        ),
+        compute_capability,
         driver: None,
         kernels: None,
         clock_mhz: Some(attribute(A::ClockRate)? / KHZ_PER_MHZ),

@@ -30,6 +30,8 @@ struct Fields {
     launch_ns: Option<u64>,
     l1_kib: u64,
     l2_kib: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    l2_partitions: Option<u64>,
     registers: u64,
     max_warps: u64,
     max_blocks: u64,
@@ -43,12 +45,13 @@ impl Fields {
         let kib = (u32::MAX >> 10).into();
         let count = u32::MAX.into();
         let may_be_absent = [
-            ("l2_gb_per_second", self.l2_gb_per_second),
-            ("launch_ns", self.launch_ns),
+            ("l2_gb_per_second", self.l2_gb_per_second, count),
+            ("launch_ns", self.launch_ns, count),
+            ("l2_partitions", self.l2_partitions, 2),
         ];
         let given = may_be_absent
             .into_iter()
-            .filter_map(move |(name, value)| Some((name, value?, count)));
+            .filter_map(|(name, value, most)| Some((name, value?, most)));
         [
             ("multiprocessors", self.multiprocessors, count),
             ("clock_mhz", self.clock_mhz, count),
@@ -145,6 +148,8 @@ impl DeviceProfile {
                 l2_bytes_per_second: fields.l2_gb_per_second.map(|rate| rate * GB),
                 launch_nanoseconds: fields.launch_ns.map(count),
                 l1_bytes: hardware.l1_bytes,
+                l2_partitions: (fields.l2_partitions)
+                    .map_or_else(|| DeviceRates::l2_partitions_of(version), count),
             },
         })
     }
@@ -164,6 +169,7 @@ impl DeviceProfile {
             launch_ns: self.rates.launch_nanoseconds.map(u64::from),
             l1_kib: u64::from(hardware.l1_bytes) >> 10,
             l2_kib: hardware.l2_bytes >> 10,
+            l2_partitions: Some(self.rates.l2_partitions.into()),
             registers: hardware.registers.into(),
             max_warps: hardware.max_warps.into(),
             max_blocks: hardware.max_blocks.into(),
@@ -212,6 +218,11 @@ mod tests {
                 "`launch_ns`: wanted a number from 1 to 4294967295, found 5000000000",
             ),
             (
+                "\"l2_partitions\": 2",
+                "\"l2_partitions\": 3",
+                "line 11, field `l2_partitions`: wanted a number from 1 to 2, found 3",
+            ),
+            (
                 "132",
                 "\"many\"",
                 "my.json, line 5, field `multiprocessors`: invalid type: string \"many\", expected u64",
@@ -232,7 +243,7 @@ mod tests {
                 "\"nine\"",
                 "my.json, line 4, field `compute_capability`: wanted two numbers like \"9.0\", found",
             ),
-            ("65536,", "65536", "my.json, line 12"),
+            ("65536,", "65536", "my.json, line 13"),
         ] {
             let found = error_of(text, other);
             assert!(found.contains(wanted), "{found}");

@@ -4,8 +4,8 @@
 //! the instruction schedulers, and the resident warps, which wait for one load after the other. The times overlap in
 //! part: their generalised mean of the power [`Constants::overlap`] is the prediction, and launches are added.
 //!
-//! A cache holds the rows of X with the most nonzeros, and those that neighbouring rows share. Further blocks of
-//! columns and narrow tiles raise the hit rates; they cost row ends, and blocks read and write Y again.
+//! A cache holds rows of X that were loaded lately, and those that neighbouring rows share. Further blocks of columns
+//! and narrow tiles raise the hit rates. They cost row ends; blocks read and write Y again, and tiles read A again.
 //!
 //! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates. Its resident warps and
 //! lanes of `in_step`, and the lanes of rows in bins, are those of the kernel that was measured; here they are those of

@@ -171,22 +171,6 @@ impl LengthBins {
         });
         of_bins.sum()
     }
-
-    /// The share of the nonzeros that lie in the `columns` columns with the most nonzeros, from 0 to 1. Columns of
-    /// one bin count alike.
-    pub fn covered(&self, columns: f64) -> f64 {
-        let all: u64 = self.bins.iter().map(|(_, nonzeros)| nonzeros).sum();
-        let (mut left, mut covered) = (columns, 0.0);
-        for &(columns, nonzeros) in self.bins.iter().rev() {
-            let taken = left.min(columns as f64);
-            if taken <= 0.0 {
-                continue;
-            }
-            covered += nonzeros as f64 * (taken / columns as f64);
-            left -= taken;
-        }
-        if all == 0 { 1.0 } else { covered / all as f64 }
-    }
 }
 
 #[cfg(test)]
@@ -194,6 +178,7 @@ mod tests {
     use super::*;
     use crate::csr::DeviceCsr;
     use crate::device::EmulatorOptions;
+    use crate::spmm::plan::columns::Columns;
     use sprs::CsMatI;
 
     #[test]
@@ -230,16 +215,15 @@ mod tests {
     }
 
     #[test]
-    fn hot_columns_cover_their_share_of_the_nonzeros() {
+    fn columns_are_counted_by_the_powers_of_two_of_their_nonzeros() {
         let device = Device::emulator(EmulatorOptions::default());
         // Column 3 has 600 nonzeros, columns 10 to 309 one each, the others none.
         let cols: Vec<u32> = (0..600).map(|_| 3).chain(10..310).collect();
         let profile = profile(&device, 701, &cols);
-        assert_eq!(profile.covered(0.0), 0.0);
-        assert_eq!(profile.covered(1.0), 600.0 / 900.0);
-        assert_eq!(profile.covered(151.0), 750.0 / 900.0);
-        assert_eq!(profile.covered(301.0), 1.0);
-        assert_eq!(profile.covered(1e9), 1.0);
+        let found: Vec<_> = profile.iter().collect();
+        assert_eq!(found, [(2, 300.0, 300.0), (1024, 1.0, 600.0)]);
+        assert_eq!(self::profile(&device, 0, &[]).used(), 0.0);
+        assert_eq!(self::profile(&device, 5, &[]).used(), 0.0);
     }
 
     #[test]
@@ -268,8 +252,9 @@ mod tests {
                 );
             };
             is_near(sample.used(), exact.used(), "used columns");
-            for columns in [10.0, 20.0, 200.0, 2000.0] {
-                is_near(sample.covered(columns), exact.covered(columns), "covered");
+            for rows in [10.0, 20.0, 200.0, 2000.0] {
+                let missed = |counts: &LengthBins| Columns::new(counts.clone()).missed(rows, 1);
+                is_near(missed(&sample), missed(&exact), "missed");
             }
             for nonzeros in [100.0, 10_000.0, 100_000.0] {
                 let distinct = |profile: &LengthBins| profile.expected_distinct(nonzeros);
@@ -310,13 +295,5 @@ mod tests {
         );
         close(LengthBins::even(7, 70).expected_longest(7.0, 4, 99.0), 10.0);
         close(LengthBins::even(7, 0).expected_longest(7.0, 4, 99.0), 0.0);
-    }
-
-    #[test]
-    fn a_matrix_without_nonzeros_is_covered_by_any_cache() {
-        let device = Device::emulator(EmulatorOptions::default());
-        for cols in [0, 5] {
-            assert_eq!(profile(&device, cols, &[]).covered(0.0), 1.0);
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! the least time that the [`cost_model`] predicts from the matrix's [`statistics`]. docs/architecture.md draws the way
 //! of a matrix through these files.
 
+pub mod columns;
 pub mod cost_model;
 pub mod length_bins;
 pub mod locality;

@@ -66,7 +66,8 @@ impl OrderedRows {
         if let Some(original) = rows_in(order, &a.pattern)? {
             if let Some(search) = search.filter(|search| !search.statistics().are_assumed) {
                 let given = search.statistics();
-                let sample = RowSample::measure(&a.pattern, &given.columns, Some(&original))?;
+                let sample =
+                    RowSample::measure(&a.pattern, &given.columns.counts, Some(&original))?;
                 search.set_statistics(given.ordered(sample.locality));
             }
             a = a.permute_rows(&original)?;
@@ -92,13 +93,13 @@ impl OrderedRows {
         let timer = a.pattern.device().start_timer()?;
         let mut compared = vec![(RowOrder::Given, given.locality.middle)];
         let mut in_order = |order, rows: &DeviceBuffer<u32>| -> Result<Statistics, SpmmError> {
-            let sample = RowSample::measure(&a.pattern, &given.columns, Some(rows))?;
+            let sample = RowSample::measure(&a.pattern, &given.columns.counts, Some(rows))?;
             compared.push((order, sample.locality.middle));
             Ok(given.ordered(sample.locality))
         };
         let mut rows = by_first_column(&a.pattern)?;
         let mut best = None;
-        let shared = shared_beside_first_column(&a.pattern, &given.columns, &rows)?;
+        let shared = shared_beside_first_column(&a.pattern, &given.columns.counts, &rows)?;
         let mut looks_for_clusters = share_enough_for_clusters(shared);
         if !looks_for_clusters {
             let of_first = in_order(RowOrder::FirstColumn, &rows)?;

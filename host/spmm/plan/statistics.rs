@@ -1,5 +1,6 @@
 //! The statistics of a matrix that the cost model predicts times from.
 
+use super::columns::Columns;
 use super::length_bins::{CountingBins, LengthBins};
 use super::locality::{Localities, NEIGHBOURS, RowSample};
 use crate::csr::DevicePattern;
@@ -19,8 +20,8 @@ pub struct Statistics {
     pub longest_row: u32,
     /// Its rows by the number of their nonzeros.
     pub lengths: LengthBins,
-    /// Its columns by the number of their nonzeros.
-    pub columns: LengthBins,
+    /// Its columns, with what caches miss.
+    pub columns: Columns,
     /// How far neighbouring rows share columns.
     pub locality: Localities,
     /// The distinct columns of neighbouring rows in the caller's order, divided by their nonzeros:
@@ -63,7 +64,7 @@ impl Statistics {
             nonzeros: a.nonzeros(),
             longest_row: a.longest_row.unwrap_or(most),
             lengths,
-            columns,
+            columns: Columns::new(columns),
             locality,
             distinct_share,
             variation: Some(variation),
@@ -81,7 +82,7 @@ impl Statistics {
             nonzeros: a.nonzeros(),
             longest_row: a.longest_row.unwrap_or(longest),
             lengths: LengthBins::even(a.rows, a.nonzeros()),
-            columns: LengthBins::even(a.cols, a.nonzeros()),
+            columns: Columns::even(a.cols, a.nonzeros()),
             locality: Localities::NONE,
             distinct_share: 1.0,
             variation: None,
@@ -139,7 +140,7 @@ mod tests {
             nonzeros,
             longest_row: nonzeros / rows,
             lengths: LengthBins::even(rows, nonzeros),
-            columns: LengthBins::even(u32::MAX, nonzeros),
+            columns: Columns::even(u32::MAX, nonzeros),
             locality: Localities::NONE,
             distinct_share: 1.0,
             variation,

@@ -15,6 +15,10 @@ const SECTOR: f64 = 32.0;
 /// H200 it is 0.77 to 0.86 (docs/notes/spmm_plan.md).
 const PART_OF_LINE: f64 = 0.8;
 
+/// The least time of the L2 cache for a line of which a part is loaded, relative to a whole line: 1.65 cycles, where each
+/// sector takes 0.91, on an H200 (docs/notes/spmm_plan.md).
+const PART_OF_LINE_IN_L2: f64 = 0.45;
+
 /// Bytes of a row in the list of rows in bins.
 const ITEM_BYTES: f64 = 4.0 * row_bins::NUMBERS_OF_ITEM as f64;
 
@@ -33,7 +37,8 @@ impl Product<'_> {
             true => self.rows * self.tile.count * self.bytes_at_random() * self.accesses_of_y(),
             false => self.result_bytes(),
         };
-        let of_others = self.list_bytes() + of_results;
+        // Each tile reads the lists again.
+        let of_others = self.list_bytes() * self.tile.count + of_results;
         let of_x = self.loaded_tiles() * self.bytes_at_random() * misses.l2;
         (of_x + misses.streamed * of_others) / (gpu.memory_rate * c.memory_efficiency)
     }
@@ -47,7 +52,8 @@ impl Product<'_> {
 
     /// The L2 cache's seconds.
     pub fn l2_seconds(&self, misses: &Misses) -> f64 {
-        let of_x = self.loaded_tiles() * self.tile.loaded(SECTOR) * misses.l1;
+        let of_tile = (self.tile.loaded(SECTOR)).max(PART_OF_LINE_IN_L2 * self.tile.loaded(LINE));
+        let of_x = self.loaded_tiles() * of_tile * misses.l1;
         let bytes = of_x + self.list_bytes() * self.tile.count + self.result_bytes();
         bytes / (self.cycles_per_second() * self.l2_bytes_per_cycle())
     }

@@ -35,14 +35,15 @@ impl Product<'_> {
         let row_bytes = self.candidate.row.bytes();
         // A tile occupies whole lines, which it may share with the next tile of its row, not with other rows.
         let occupied = self.tile.loaded(LINE).min(row_bytes);
-        let l2_rows = l2_bytes / occupied;
-        let uncovered = 1.0 - self.a.columns.covered(l2_rows * self.blocks);
+        let partitions = self.gpu.l2_partitions;
+        let rows_of_partition = l2_bytes / f64::from(partitions) / occupied;
+        let uncovered = (self.a.columns).missed(rows_of_partition * self.blocks, partitions);
         let all_bytes =
             (f64::from(self.a.cols) + self.rows) * row_bytes + NONZERO_BYTES * self.nonzeros;
         let (least, range) = HELD_BETWEEN_RUNS;
         let streamed = ((all_bytes / self.gpu.l2_bytes - least) / range).clamp(0.0, 1.0);
         let l2 = (uncovered * self.a.locality.far)
-            .min(self.l2_uncovered_in_phase(l2_rows))
+            .min(self.l2_uncovered_in_phase(rows_of_partition))
             .max(streamed * self.used_columns / self.nonzeros)
             .min(l1);
         Misses { l1, l2, streamed }
@@ -69,7 +70,7 @@ impl Product<'_> {
     /// The share of the nonzeros that the L1 cache has to load, if neighbouring rows share no columns.
     fn l1_uncovered(&self) -> f64 {
         let l1 = self.constants.l1_share * self.gpu.l1_bytes / self.tile.first;
-        let uncovered = 1.0 - self.a.columns.covered(l1);
+        let uncovered = self.a.columns.missed(l1, 1);
         match self.candidate.kernel {
             // All warps of a multiprocessor are at the same columns.
             SpmmKernel::InStep => self.loaded_in_phase(IN_STEP_WARPS).min(uncovered),
@@ -83,9 +84,9 @@ impl Product<'_> {
         }
     }
 
-    /// The share of the nonzeros that an L2 cache for so many rows of X has to load, if the groups of lanes that run at
-    /// the same time go through the columns together; 1 for kernels without such groups.
-    fn l2_uncovered_in_phase(&self, l2_rows: f64) -> f64 {
+    /// The share of the nonzeros that an L2 cache whose partitions hold so many rows of X has to load, if the groups of
+    /// lanes that run at the same time go through the columns together; 1 for kernels without such groups.
+    fn l2_uncovered_in_phase(&self, rows_of_partition: f64) -> f64 {
         let items = match self.candidate.kernel {
             SpmmKernel::RowGroups => self.rows,
             SpmmKernel::RowBins => self.binned.map_or(self.rows, |binned| binned.warps),
@@ -95,7 +96,7 @@ impl Product<'_> {
         // A group starts when one of the wave before has ended, so the spread grows with each wave. `drift` is the mean
         // over the waves.
         let drift = DRIFT * (1.0 + waves) / 2.0;
-        self.uncovered_in_phase(l2_rows, self.rows / waves, drift)
+        self.uncovered_in_phase(rows_of_partition, self.rows / waves, drift)
     }
 
     /// The share of the nonzeros that a cache for so many rows of X has to load, if so many rows of A go through the

@@ -1,5 +1,5 @@
-//! The constants of the cost model. `scripts/fit-spmm-plan` has fitted them to bench/results/*/spmm_sweep.jsonl, the
-//! costs of planning to spmm_planning.jsonl, and writes this file.
+//! The constants of the cost model. `scripts/fit-spmm-plan` has fitted them to bench/results/*/spmm_sweep.jsonl, and
+//! writes this file.
 
 /// The constants.
 #[derive(Clone, Copy, Debug)]
@@ -8,7 +8,7 @@ pub struct Constants {
     pub memory_efficiency: f64,
     /// Bytes that a multiprocessor gets from the L2 cache in a cycle.
     pub l2_bytes_per_cycle: f64,
-    /// The part of the L2 cache that holds rows of X.
+    /// The part of each partition of the L2 cache that holds rows of X.
     pub l2_share: f64,
     /// The part of the L1 cache that holds rows of X.
     pub l1_share: f64,
@@ -69,30 +69,30 @@ pub struct Constants {
 /// As fitted.
 pub const FITTED: Constants = Constants {
     memory_efficiency: 1.0,
-    l2_bytes_per_cycle: 36.9,
-    l2_share: 0.4703,
-    l1_share: 0.4867,
-    l1_cycles_per_line: 1.42,
-    overlap: 2.183,
-    instructions_per_nonzero: 4.126,
-    instructions_per_load: 3.61,
-    instructions_per_element: 1.513,
-    divergence: 0.3418,
-    instructions_per_row_end: 69.09,
-    row_lookup: 9.382,
-    cycles_per_row_in_step: 3600.0,
-    cycles_per_nonzero_in_step: 64.5,
-    instructions_per_group: 214.9,
-    cycles_per_group: 744.1,
-    cycles_per_batch: 272.0,
+    l2_bytes_per_cycle: 37.3,
+    l2_share: 0.7369,
+    l1_share: 0.5109,
+    l1_cycles_per_line: 1.416,
+    overlap: 2.455,
+    instructions_per_nonzero: 4.256,
+    instructions_per_load: 4.361,
+    instructions_per_element: 1.543,
+    divergence: 0.3485,
+    instructions_per_row_end: 66.4,
+    row_lookup: 9.143,
+    cycles_per_row_in_step: 3594.0,
+    cycles_per_nonzero_in_step: 81.91,
+    instructions_per_group: 235.6,
+    cycles_per_group: 412.3,
+    cycles_per_batch: 405.1,
     cycles_per_last_batch: 1000.0,
-    cycles_per_binned_row: 1387.0,
-    cycles_per_step: 162.9,
+    cycles_per_binned_row: 1264.0,
+    cycles_per_step: 174.9,
     cycles_per_added_row: 1600.0,
-    l1_reuse_nonzeros: 10.63,
-    search: [0.0002266, 5.589e-10, 1.428e-11, 1.16e-10],
-    division: [0.0002554, 4.79e-10, 1.362e-11],
-    items_of_vector: [7.961e-05, 0.0, 0.0],
-    items_of_in_step: [0.0001691, 9.372e-11, 3.679e-12],
-    items_of_row_bins: [0.0001597, 1.671e-11, 0.0],
+    l1_reuse_nonzeros: 10.14,
+    search: [0.000168, 5.77e-10, 1.721e-11, 1.108e-10],
+    division: [0.0002239, 5.03e-10, 1.22e-11],
+    items_of_vector: [5.997e-05, 0.0, 0.0],
+    items_of_in_step: [0.0001259, 8.758e-11, 2.806e-12],
+    items_of_row_bins: [7.958e-05, 3.367e-11, 2.721e-13],
 };

@@ -28,6 +28,8 @@ pub struct Gpu {
     pub shared_bytes: u32,
     /// Bytes of the L2 cache.
     pub l2_bytes: f64,
+    /// Its partitions: one or two.
+    pub l2_partitions: u32,
 }
 
 impl Gpu {
@@ -49,6 +51,7 @@ impl Gpu {
             l1_bytes: rates.l1_bytes as f64,
             shared_bytes: properties.max_shared_bytes_per_block,
             l2_bytes: properties.l2_bytes? as f64,
+            l2_partitions: rates.l2_partitions,
         })
     }
 }

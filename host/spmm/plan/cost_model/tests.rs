@@ -8,6 +8,7 @@ mod rows_in_step;
 use super::candidate::FeatureRow;
 use super::*;
 use crate::device::{DeviceProfile, EmulatorOptions};
+use crate::spmm::plan::columns::Columns;
 use crate::spmm::plan::length_bins::LengthBins;
 use crate::spmm::plan::locality::Localities;
 use cuda_std::kernel::{Kernel, KernelArgs};
@@ -29,7 +30,7 @@ fn even(rows: u32, mean_row: u32) -> Statistics {
         nonzeros: rows * mean_row,
         longest_row: 2 * mean_row,
         lengths: LengthBins::even(rows, rows * mean_row),
-        columns: LengthBins::even(rows, rows * mean_row),
+        columns: Columns::even(rows, rows * mean_row),
         locality: Localities::NONE,
         distinct_share: 1.0,
         variation: Some(0.3),
@@ -156,6 +157,22 @@ fn a_faster_memory_never_takes_more_time() {
             );
         }
     }
+}
+
+#[test]
+fn an_l2_cache_in_two_partitions_never_takes_less_time() {
+    let mut undivided = DeviceProfile::h200();
+    undivided.rates.l2_partitions = 1;
+    let (one, two) = (model(&undivided), model(&DeviceProfile::h200()));
+    let mut differ = 0;
+    for candidate in [16, 64, 100, 256].into_iter().flat_map(candidates) {
+        for a in [even(1000, 30), even(1_000_000, 20)] {
+            let [one, two] = [&one, &two].map(|model| model.predict(&a, &candidate).seconds);
+            assert!(one <= two, "{candidate:?}: {one}, {two}");
+            differ += u32::from(one < two);
+        }
+    }
+    assert!(differ > 20, "{differ}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::orders::BEST_CLUSTERS;
 use super::*;
 use crate::device::{Device, DeviceProfile, EmulatorOptions};
 use crate::spmm::options::SpmmTuning;
+use crate::spmm::plan::columns::Columns;
 use crate::spmm::plan::length_bins::LengthBins;
 use crate::spmm::plan::locality::Localities;
 use std::collections::BTreeSet;
@@ -20,7 +21,7 @@ fn even(rows: u32, mean_row: u32, locality: Localities) -> Statistics {
         nonzeros: rows * mean_row,
         longest_row: 2 * mean_row,
         lengths: LengthBins::even(rows, rows * mean_row),
-        columns: LengthBins::even(rows, rows * mean_row),
+        columns: Columns::even(rows, rows * mean_row),
         locality,
         distinct_share: 1.0,
         is_ordered: false,

@@ -22,7 +22,7 @@ fn groups_that_go_through_the_columns_together_load_few_rows_of_x_twice() {
     };
     let wide = |a: Statistics| Statistics {
         cols: 1_000_000,
-        columns: LengthBins::even(1_000_000, a.nonzeros),
+        columns: Columns::even(1_000_000, a.nonzeros),
         ..a
     };
     let [bins, groups, vector] = l2_misses(&wide(of_variation(0.0)));

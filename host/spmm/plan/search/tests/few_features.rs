@@ -1,14 +1,15 @@
 //! Tests of the choice between the kernels for few features and the others.
 
 use super::*;
+use crate::spmm::plan::columns::Columns;
 use crate::spmm::plan::length_bins::LengthBins;
 
 #[test]
 fn each_number_of_lanes_of_a_group_is_chosen_for_some_matrix() {
     for (rows, mean_row, wide, lanes, group) in [
         (600_000, 5, 4, 1, 2),
-        (200_000, 20, 8, 2, 4),
-        (200_000, 50, 8, 2, 8),
+        (200_000, 12, 8, 2, 4),
+        (200_000, 30, 8, 2, 8),
         (200_000, 100, 16, 4, 16),
         (6_000, 500, 16, 4, 32),
         (60_000, 4, 32, 8, 8),
@@ -32,7 +33,7 @@ fn x_is_in_shared_memory_where_rows_are_long_and_it_fits_unless_the_caller_says_
     let of = |cols, mean_row, wide, asked_for| {
         let a = Statistics {
             cols,
-            columns: LengthBins::even(cols, 8_000 * mean_row),
+            columns: Columns::even(cols, 8_000 * mean_row),
             ..even(8_000, mean_row, Localities::NONE)
         };
         let tuning = SpmmTuning::new().shared_x(asked_for);
@@ -64,7 +65,7 @@ fn rows_that_share_columns_have_x_in_shared_memory_if_all_of_them_run_at_once() 
     let chosen = |rows| {
         let a = Statistics {
             cols: 1_000,
-            columns: LengthBins::even(1_000, rows * 400),
+            columns: Columns::even(1_000, rows * 400),
             ..even(rows, 400, band)
         };
         let found = search(a, features(6));
