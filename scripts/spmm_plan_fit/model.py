@@ -44,7 +44,7 @@ LINE = 128.0
 # The memory's time for a cache line of which a part is loaded, relative to a whole line, for random accesses.
 PART_OF_LINE = 0.8
 # The least time of the L2 cache for a line of which a part is loaded, relative to a whole line.
-PART_OF_LINE_IN_L2 = 0.45
+PART_OF_LINE_IN_L2 = 0.35
 # Partitions of the L2 cache of both GPUs.
 L2_PARTITIONS = 2
 SCHEDULERS = 4.0

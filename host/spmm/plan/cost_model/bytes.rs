@@ -15,9 +15,9 @@ const SECTOR: f64 = 32.0;
 /// H200 it is 0.77 to 0.86 (docs/notes/spmm_plan.md).
 const PART_OF_LINE: f64 = 0.8;
 
-/// The least time of the L2 cache for a line of which a part is loaded, relative to a whole line: 1.65 cycles, where each
-/// sector takes 0.91, on an H200 (docs/notes/spmm_plan.md).
-const PART_OF_LINE_IN_L2: f64 = 0.45;
+/// The least time of the L2 cache for a line of which a part is loaded, relative to a whole line. A sector is a quarter.
+/// Random lines take 0.45 on an H200; with 0.33 to 0.4 choices are better (docs/notes/spmm_plan.md).
+const PART_OF_LINE_IN_L2: f64 = 0.35;
 
 /// Bytes of a row in the list of rows in bins.
 const ITEM_BYTES: f64 = 4.0 * row_bins::NUMBERS_OF_ITEM as f64;
