@@ -6,7 +6,7 @@ use super::Set::{Fitting, Validation};
 use super::list::rectangular;
 
 /// Those for fitting and for validation alternate. The times of a batch of the longest row of `row_bins` are from those
-/// for fitting; `scripts/fit-spmm-plan` fits nothing to them.
+/// for fitting; `scripts/fit-spmm-plan` fits no time of a product to them.
 pub const FEW_ROWS: &[Matrix] = &[
     rectangular(
         "few_rows_1k_x_1k_210k",
