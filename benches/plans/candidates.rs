@@ -173,6 +173,8 @@ mod tests {
                     all[..index].iter().all(|other| other != candidate),
                     "{candidate:?}"
                 );
+                let blocks = candidate.tuning.column_blocks.unwrap_or(1);
+                assert!(blocks <= candidate.tuning.order.map_or(1, max_blocks));
             }
         }
     }

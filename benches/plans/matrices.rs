@@ -19,7 +19,7 @@ pub fn all() -> impl Iterator<Item = &'static Matrix> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Set {
-    /// `scripts/fit-spmm-plan` fits the constants of the cost model to these.
+    /// `scripts/fit-spmm-plan` fits the constants of the cost model to these, but for those with few rows.
     Fitting,
     /// The cost model is judged by these, and nothing is fitted to them.
     Validation,

@@ -70,7 +70,8 @@ pub struct Properties {
     pub max_shared_bytes_per_block: u32,
 }
 
-/// What models of time need to know about a GPU: rates, the size of an L1 cache, and the time of a launch.
+/// What models of time need to know about a GPU: rates, the size of an L1 cache, the time of a launch, and how the L2
+/// cache is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceRates {
@@ -86,14 +87,13 @@ pub struct DeviceRates {
     pub launch_nanoseconds: Option<u32>,
     /// Bytes of a multiprocessor's L1 cache, shared memory included.
     pub l1_bytes: u32,
-    /// Partitions of the L2 cache: two if each half of the multiprocessors has its own, as in the A100 and its
-    /// successors, else one.
+    /// Partitions of the L2 cache, one or two: two if each half of the multiprocessors has its own, as in the A100, H100,
+    /// H200 and B200.
     pub l2_partitions: u32,
 }
 
 impl DeviceRates {
-    /// The partitions of the L2 cache of GPUs of a compute capability: two of those for data centers, 8.0, 9.0 and
-    /// 10.x.
+    /// The partitions of the L2 cache by compute capability: two for GPUs for data centers, which have 8.0, 9.x and 10.x.
     pub(super) const fn l2_partitions_of(compute_capability: Version) -> u32 {
         match (compute_capability.major, compute_capability.minor) {
             (8, 0) | (9, _) | (10, _) => 2,

@@ -174,7 +174,7 @@ def predict(s, c, parts=False):
     aligned_load = np.where(loads > 1, np.minimum(power_of_two(row_bytes), power_of_two(load)), power_of_two(row_bytes))
     lines = (row_bytes / loads + LINE - np.minimum(LINE, aligned_load)) / LINE
     l1 = c["l1_share"] * L1_BYTES / tile_bytes
-    uncovered = s.missed(l1, 1)
+    missed = s.missed(l1, 1)
     # The rows of `in_step` that a multiprocessor has at a time are at the same columns. Those of `row_groups` are so
     # nearly, if they are equally long and the cache holds the columns between them.
     distinct = lambda nonzeros: s.expected_distinct(nonzeros) / nonzeros
@@ -182,7 +182,7 @@ def predict(s, c, parts=False):
     of_groups = np.minimum(resident_warps(s) * 32 / s.group, s.rows_ / s.multiprocessors)
     in_phase = np.where(s.grouped, of_groups, IN_STEP_WARPS) * mean_row
     phase = np.maximum(distinct(in_phase), np.where(s.grouped, 1 - l1 / between(DRIFT), 0))
-    l1_misses = local * np.where(s.in_step | s.grouped, np.minimum(phase, uncovered), uncovered)
+    l1_misses = local * np.where(s.in_step | s.grouped, np.minimum(phase, missed), missed)
 
     # The L2 cache.
     warps = s.multiprocessors * resident_warps(s)

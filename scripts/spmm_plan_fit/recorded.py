@@ -169,19 +169,21 @@ class Sweeps:
     def missed(self, rows, partitions):
         """The share of the nonzeros whose row of X is not in a cache in one or two partitions that hold so many rows.
 
-        As host/spmm/plan/miss_rates.rs has it."""
+        As host/spmm/plan/columns.rs has it."""
         if partitions not in self.miss_rates:
             rate = self.per_column / (self.nnz / self.used_columns)[:, None]
             share = self.bin_nonzeros / self.nnz[:, None]
-            held, misses = [np.zeros(len(self.nnz))], [np.ones(len(self.nnz))]
+            held, misses = [np.zeros(len(self.nnz))], [np.ones(len(self.nnz))]  # an empty cache
             for time in LEAST_TIME * TIME_STEP ** np.arange(TIMES):
                 far = np.exp(-rate * time)
                 near = np.exp(-rate * time * (1 + far)) if partitions == 2 else far
                 held.append((self.bin_columns * (2 - far - near) / 2).sum(1))
                 misses.append((share * (near * (1 + far) / 2 if partitions == 2 else far)).sum(1))
+            held.append(self.used_columns)  # a cache of all rows
+            misses.append(np.zeros(len(self.nnz)))
             self.miss_rates[partitions] = np.array(held), np.array(misses)
         held, misses = self.miss_rates[partitions]
-        above = np.clip((held <= rows).sum(0), 1, TIMES)
+        above = np.clip((held <= rows).sum(0), 1, TIMES + 1)
         at = lambda values, place: np.take_along_axis(values, place[None], 0)[0]
         low, high = at(held, above - 1), at(held, above)
         part = np.clip((rows - low) / np.maximum(high - low, 1e-9), 0, 1)

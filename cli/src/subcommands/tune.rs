@@ -52,8 +52,8 @@ pub fn run(options: &Options, global: &Global) -> Result<bool> {
     let launch = launch.map(|ms| (ms * 1e6).round().max(1.0) as u32);
     profile.rates.launch_nanoseconds = launch;
     profile.source = "Measured by `warprow tune`: the memory's rate (that of copies, divided by 0.89), the L2 cache's \
-                      and the time of a launch. Sizes as the driver reports them, or of a GPU of the same generation; partitions of the L2 cache by \
-                      the compute capability."
+                      and the time of a launch. Sizes as the driver reports them, or of a GPU of the same \
+                      generation; partitions of the L2 cache as of GPUs with the same compute capability."
         .to_owned();
     write_bytes(&options.output, profile.to_json().as_bytes())?;
     out.line(

@@ -205,6 +205,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_without_partitions_has_those_of_its_compute_capability() {
+        for profile in DeviceProfile::all() {
+            let partitions = format!("  \"l2_partitions\": {},\n", profile.rates.l2_partitions);
+            let text = profile.to_json();
+            assert!(text.contains(&partitions), "{text}");
+            let read = DeviceProfile::parse(&text.replace(&partitions, ""), Path::new("short"));
+            assert_eq!(read.unwrap(), profile);
+        }
+    }
+
+    #[test]
     fn an_error_names_the_file_the_line_and_the_field() {
         for (text, other, wanted) in [
             (

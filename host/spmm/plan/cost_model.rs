@@ -4,13 +4,13 @@
 //! the instruction schedulers, and the resident warps, which wait for one load after the other. The times overlap in
 //! part: their generalised mean of the power [`Constants::overlap`] is the prediction, and launches are added.
 //!
-//! A cache holds rows of X that were loaded lately, and those that neighbouring rows share. Further blocks of columns
-//! and narrow tiles raise the hit rates. They cost row ends; blocks read and write Y again, and tiles read A again.
+//! A cache holds rows of X that were loaded lately, and those that neighbouring rows share. More blocks of columns and
+//! narrower tiles raise the hit rates. Both add row ends; blocks also read and write Y again, and tiles read A again.
 //!
 //! `scripts/spmm_plan_fit/model.py` has the same formulas for arrays of measured candidates. Its resident warps and
 //! lanes of `in_step`, and the lanes of rows in bins, are those of the kernel that was measured; here they are those of
-//! the present kernel. It has the variation of rows from the whole matrix, a plan from a sample. [`constants`] has the
-//! fitted numbers. docs/notes/spmm_plan.md says how good the predictions are.
+//! the present kernel. It computes the variation of rows' lengths from the whole matrix; a plan estimates it from a
+//! sample. [`constants`] has the fitted numbers. docs/notes/spmm_plan.md says how good the predictions are.
 
 mod bins;
 mod bytes;
@@ -42,7 +42,7 @@ const WORD: f64 = 4.0;
 const NONZERO_BYTES: f64 = 2.0 * WORD;
 
 /// With other lanes than the usual ones, the time of `in_step` by the other formulas is multiplied by the usual lanes
-/// over these to this power. The constants were fitted to sweeps that have the usual lanes alone.
+/// over these to this power. It was chosen by a few matrices, before the sweeps had other lanes, and is not fitted.
 const OTHER_LANES_IN_STEP: f64 = 0.15;
 
 /// With more lanes than the usual ones, [`OTHER_LANES_IN_STEP`] applies only from this mean row on: each lane of a warp
@@ -57,7 +57,7 @@ const STEPS: f64 = 128.0;
 /// takes. The others are those of its steps.
 const RESIDENT_TASK: f64 = 0.44;
 
-/// Resident warps of a multiprocessor for which `in_step` divided long rows when the constants were fitted.
+/// Resident warps of a multiprocessor for which `in_step` divided long rows when the formulas were made; now it is 32.
 const IN_STEP_WARPS: f64 = 24.0;
 
 /// The costs of products on a GPU.

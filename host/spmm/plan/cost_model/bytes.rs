@@ -15,8 +15,8 @@ const SECTOR: f64 = 32.0;
 /// H200 it is 0.77 to 0.86 (docs/notes/spmm_plan.md).
 const PART_OF_LINE: f64 = 0.8;
 
-/// The least time of the L2 cache for a line of which a part is loaded, relative to a whole line. A sector is a quarter.
-/// Random lines take 0.45 on an H200; with 0.33 to 0.4 choices are better (docs/notes/spmm_plan.md).
+/// The minimum L2 time of a line of which a part is loaded, relative to a whole line. Random accesses take 0.45 on an
+/// H200. Plans choose best with 0.33 to 0.4 (docs/notes/spmm_plan.md).
 const PART_OF_LINE_IN_L2: f64 = 0.35;
 
 /// Bytes of a row in the list of rows in bins.

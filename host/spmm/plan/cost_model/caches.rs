@@ -28,7 +28,7 @@ impl Product<'_> {
     pub fn misses(&self) -> Misses {
         let l1 = match self.candidate.has_shared_x {
             true => 0.0,
-            false => self.a.locality.of(self.neighbours()) * self.l1_uncovered(),
+            false => self.a.locality.of(self.neighbours()) * self.l1_missed(),
         };
         let c = self.constants;
         let l2_bytes = c.l2_share * self.gpu.l2_bytes;
@@ -37,13 +37,13 @@ impl Product<'_> {
         let occupied = self.tile.loaded(LINE).min(row_bytes);
         let partitions = self.gpu.l2_partitions;
         let rows_of_partition = l2_bytes / f64::from(partitions) / occupied;
-        let uncovered = (self.a.columns).missed(rows_of_partition * self.blocks, partitions);
+        let missed = (self.a.columns).missed(rows_of_partition * self.blocks, partitions);
         let all_bytes =
             (f64::from(self.a.cols) + self.rows) * row_bytes + NONZERO_BYTES * self.nonzeros;
         let (least, range) = HELD_BETWEEN_RUNS;
         let streamed = ((all_bytes / self.gpu.l2_bytes - least) / range).clamp(0.0, 1.0);
-        let l2 = (uncovered * self.a.locality.far)
-            .min(self.l2_uncovered_in_phase(rows_of_partition))
+        let l2 = (missed * self.a.locality.far)
+            .min(self.l2_missed_in_phase(rows_of_partition))
             .max(streamed * self.used_columns / self.nonzeros)
             .min(l1);
         Misses { l1, l2, streamed }
@@ -68,25 +68,25 @@ impl Product<'_> {
     }
 
     /// The share of the nonzeros that the L1 cache has to load, if neighbouring rows share no columns.
-    fn l1_uncovered(&self) -> f64 {
+    fn l1_missed(&self) -> f64 {
         let l1 = self.constants.l1_share * self.gpu.l1_bytes / self.tile.first;
-        let uncovered = self.a.columns.missed(l1, 1);
+        let missed = self.a.columns.missed(l1, 1);
         match self.candidate.kernel {
             // All warps of a multiprocessor are at the same columns.
-            SpmmKernel::InStep => self.loaded_in_phase(IN_STEP_WARPS).min(uncovered),
+            SpmmKernel::InStep => self.loaded_in_phase(IN_STEP_WARPS).min(missed),
             // So are groups, as far as their rows are equally long and the cache holds the columns between them.
             SpmmKernel::RowGroups => {
                 let resident = self.candidate.resident_warps() * 32.0 / self.group;
                 let rows = resident.min(self.rows / self.gpu.multiprocessors);
-                self.uncovered_in_phase(l1, rows, DRIFT).min(uncovered)
+                self.missed_in_phase(l1, rows, DRIFT).min(missed)
             }
-            _ => uncovered,
+            _ => missed,
         }
     }
 
     /// The share of the nonzeros that an L2 cache whose partitions hold so many rows of X has to load, if the groups of
     /// lanes that run at the same time go through the columns together; 1 for kernels without such groups.
-    fn l2_uncovered_in_phase(&self, rows_of_partition: f64) -> f64 {
+    fn l2_missed_in_phase(&self, rows_of_partition: f64) -> f64 {
         let items = match self.candidate.kernel {
             SpmmKernel::RowGroups => self.rows,
             SpmmKernel::RowBins => self.binned.map_or(self.rows, |binned| binned.warps),
@@ -96,12 +96,12 @@ impl Product<'_> {
         // A group starts when one of the wave before has ended, so the spread grows with each wave. `drift` is the mean
         // over the waves.
         let drift = DRIFT * (1.0 + waves) / 2.0;
-        self.uncovered_in_phase(rows_of_partition, self.rows / waves, drift)
+        self.missed_in_phase(rows_of_partition, self.rows / waves, drift)
     }
 
     /// The share of the nonzeros that a cache for so many rows of X has to load, if so many rows of A go through the
     /// columns together, spread over this part of the used columns and the variation of their lengths.
-    fn uncovered_in_phase(&self, cached: f64, rows: f64, drift: f64) -> f64 {
+    fn missed_in_phase(&self, cached: f64, rows: f64, drift: f64) -> f64 {
         let between = self.used_columns * (drift + self.a.variation()).min(1.0);
         self.loaded_in_phase(rows).max(1.0 - cached / between)
     }

@@ -51,7 +51,7 @@ impl Gpu {
             l1_bytes: rates.l1_bytes as f64,
             shared_bytes: properties.max_shared_bytes_per_block,
             l2_bytes: properties.l2_bytes? as f64,
-            l2_partitions: rates.l2_partitions,
+            l2_partitions: rates.l2_partitions.clamp(1, 2),
         })
     }
 }

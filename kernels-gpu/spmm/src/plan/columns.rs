@@ -2,8 +2,8 @@
 //! and what rows cost.
 //!
 //! Columns and rows are binned by the logarithm of their number of nonzeros: bin b has those of `2^b` to `2^(b+1) - 1`
-//! nonzeros. From the columns' bins follows the share of the nonzeros in the most frequent columns, of which a cache
-//! holds the rows of X.
+//! nonzeros. From the columns' bins the plan computes how often a cache lacks the row of X that a nonzero needs, since
+//! a cache holds those that were loaded lately.
 //!
 //! Large matrices have two [samples](sampled_one_in). The first has one of n nonzeros, for the columns of many nonzeros
 //! ([`sample`]). The second has all nonzeros of one column of n, for the columns of few ([`count`]); each of these

@@ -45,6 +45,64 @@ fn a_part_of_a_line_takes_the_memory_four_fifths_of_the_time_of_a_line() {
 }
 
 #[test]
+fn a_part_of_a_line_takes_the_l2_cache_more_time_than_its_sectors() {
+    let model = model(&DeviceProfile::h200());
+    let a = even(100_000, 20);
+    let bytes_of_row = |features| {
+        let candidate = row(features).vector(32, 1);
+        let product = Product::new(&model, &a, &candidate);
+        let seconds = [0.0, 1.0].map(|l1| {
+            let misses = Misses {
+                l1,
+                l2: 0.0,
+                streamed: 0.0,
+            };
+            product.l2_seconds(&misses)
+        });
+        let bytes_per_second = FITTED.l2_bytes_per_cycle * model.gpu.relative_l2_rate;
+        let bytes_per_second = bytes_per_second * model.gpu.multiprocessors * model.gpu.clock;
+        (seconds[1] - seconds[0]) * bytes_per_second / f64::from(a.nonzeros)
+    };
+    for (features, wanted) in [
+        (8, 0.35 * 128.0),
+        (16, 64.0),
+        (32, 128.0),
+        // 24 bytes at a multiple of 8: 1.125 lines in the mean.
+        (6, 0.35 * 144.0),
+        // 132 bytes at a multiple of 4: five sectors in the mean, more than 0.35 of two lines.
+        (33, 160.0),
+    ] {
+        let found = bytes_of_row(features);
+        assert!(
+            (found - wanted).abs() < 1e-9,
+            "{features} features: {found}"
+        );
+    }
+}
+
+#[test]
+fn each_tile_reads_the_lists_from_memory_again() {
+    let model = model(&DeviceProfile::h200());
+    let a = even(100_000, 20);
+    let streamed = Misses {
+        l1: 0.0,
+        l2: 0.0,
+        streamed: 1.0,
+    };
+    let seconds = [8, 16, 32].map(|lanes| {
+        let candidate = row(128).vector(lanes, 1);
+        let product = Product::new(&model, &a, &candidate);
+        (product.tile.count, product.memory_seconds(&streamed))
+    });
+    assert_eq!(seconds.map(|(tiles, _)| tiles), [4.0, 2.0, 1.0]);
+    let of_lists = 8.0 * f64::from(a.nonzeros);
+    let of_lists = of_lists / (model.gpu.memory_rate * FITTED.memory_efficiency);
+    let [four, two, one] = seconds.map(|(_, seconds)| seconds);
+    assert!((two - one - of_lists).abs() < 1e-12, "{seconds:?}");
+    assert!((four - one - 3.0 * of_lists).abs() < 1e-12, "{seconds:?}");
+}
+
+#[test]
 fn rows_of_y_in_another_order_are_parts_of_lines_and_have_to_be_looked_up() {
     let model = model(&DeviceProfile::h200());
     // All items run at the same time.
