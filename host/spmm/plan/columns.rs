@@ -76,16 +76,6 @@ impl Columns {
         Self::new(LengthBins::even(cols, nonzeros))
     }
 
-    /// The number of columns that have nonzeros; an estimate if the matrix is large.
-    pub fn used(&self) -> f64 {
-        self.counts.used()
-    }
-
-    /// The expected number of distinct columns of so many nonzeros that are drawn at random.
-    pub fn expected_distinct(&self, nonzeros: f64) -> f64 {
-        self.counts.expected_distinct(nonzeros)
-    }
-
     /// The share of the nonzeros, from 0 to 1, whose row of X is in no partition of a cache. The cache has one or two
     /// partitions, and `rows` is the number of rows of X that each of them holds.
     pub fn missed(&self, rows: f64, partitions: u32) -> f64 {
@@ -188,7 +178,7 @@ mod tests {
             assert!(misses.iter().all(|share| (0.0..=1.0).contains(share)));
             // The rare columns are not all loaded in the longest time.
             assert!(columns.missed(6_900_000.0, partitions) > 0.0);
-            assert_eq!(columns.missed(columns.used(), partitions), 0.0);
+            assert_eq!(columns.missed(columns.counts.used(), partitions), 0.0);
         }
     }
 

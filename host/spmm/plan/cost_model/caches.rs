@@ -109,6 +109,6 @@ impl Product<'_> {
     /// The share of the nonzeros whose row of X is loaded anew if so many rows go through the columns together.
     fn loaded_in_phase(&self, rows: f64) -> f64 {
         let nonzeros = rows * self.mean_row;
-        self.a.columns.expected_distinct(nonzeros) / nonzeros
+        self.a.columns.counts.expected_distinct(nonzeros) / nonzeros
     }
 }

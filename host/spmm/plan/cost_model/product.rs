@@ -64,7 +64,7 @@ impl<'a> Product<'a> {
             rows,
             nonzeros,
             mean_row: nonzeros / rows,
-            used_columns: a.columns.used().min(f64::from(a.cols)),
+            used_columns: a.columns.counts.used().min(f64::from(a.cols)),
             blocks,
             row_ends: rows * blocks,
             lanes: f64::from(candidate.lanes),

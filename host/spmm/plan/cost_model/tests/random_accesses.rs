@@ -10,21 +10,23 @@ fn ordered(a: Statistics) -> Statistics {
     }
 }
 
-#[test]
-fn a_part_of_a_line_takes_the_memory_four_fifths_of_the_time_of_a_line() {
+/// Checks the bytes of a row of X whose time a nonzero takes, for numbers of features.
+fn check_bytes_of_rows(wanted: &[(u32, f64)], of_product: impl Fn(&Product<'_>) -> f64) {
     let model = model(&DeviceProfile::h200());
     let a = even(100_000, 20);
-    let bytes_of_row = |features| {
+    for &(features, wanted) in wanted {
         let candidate = row(features).vector(32, 1);
-        let misses = Misses {
-            l1: 1.0,
-            l2: 1.0,
-            streamed: 0.0,
-        };
-        let seconds = Product::new(&model, &a, &candidate).memory_seconds(&misses);
-        seconds * model.gpu.memory_rate * FITTED.memory_efficiency / f64::from(a.nonzeros)
-    };
-    for (features, wanted) in [
+        let found = of_product(&Product::new(&model, &a, &candidate)) / f64::from(a.nonzeros);
+        assert!(
+            (found - wanted).abs() < 1e-9,
+            "{features} features: {found}"
+        );
+    }
+}
+
+#[test]
+fn a_part_of_a_line_takes_the_memory_four_fifths_of_the_time_of_a_line() {
+    let wanted = [
         // Within one line.
         (8, 0.8 * 128.0),
         (16, 0.8 * 128.0),
@@ -35,35 +37,21 @@ fn a_part_of_a_line_takes_the_memory_four_fifths_of_the_time_of_a_line() {
         (6, 0.8 * 144.0),
         // 132 bytes at a multiple of 4: 2 lines.
         (33, 0.8 * 256.0),
-    ] {
-        let found = bytes_of_row(features);
-        assert!(
-            (found - wanted).abs() < 1e-9,
-            "{features} features: {found}"
-        );
-    }
+    ];
+    check_bytes_of_rows(&wanted, |product| {
+        let all_miss = Misses {
+            l1: 1.0,
+            l2: 1.0,
+            streamed: 0.0,
+        };
+        let seconds = product.memory_seconds(&all_miss);
+        seconds * product.gpu.memory_rate * FITTED.memory_efficiency
+    });
 }
 
 #[test]
 fn a_part_of_a_line_takes_the_l2_cache_more_time_than_its_sectors() {
-    let model = model(&DeviceProfile::h200());
-    let a = even(100_000, 20);
-    let bytes_of_row = |features| {
-        let candidate = row(features).vector(32, 1);
-        let product = Product::new(&model, &a, &candidate);
-        let seconds = [0.0, 1.0].map(|l1| {
-            let misses = Misses {
-                l1,
-                l2: 0.0,
-                streamed: 0.0,
-            };
-            product.l2_seconds(&misses)
-        });
-        let bytes_per_second = FITTED.l2_bytes_per_cycle * model.gpu.relative_l2_rate;
-        let bytes_per_second = bytes_per_second * model.gpu.multiprocessors * model.gpu.clock;
-        (seconds[1] - seconds[0]) * bytes_per_second / f64::from(a.nonzeros)
-    };
-    for (features, wanted) in [
+    let wanted = [
         (8, 0.35 * 128.0),
         (16, 64.0),
         (32, 128.0),
@@ -71,13 +59,18 @@ fn a_part_of_a_line_takes_the_l2_cache_more_time_than_its_sectors() {
         (6, 0.35 * 144.0),
         // 132 bytes at a multiple of 4: five sectors in the mean, more than 0.35 of two lines.
         (33, 160.0),
-    ] {
-        let found = bytes_of_row(features);
-        assert!(
-            (found - wanted).abs() < 1e-9,
-            "{features} features: {found}"
-        );
-    }
+    ];
+    check_bytes_of_rows(&wanted, |product| {
+        let [all_hit, all_miss] = [0.0, 1.0].map(|l1| {
+            product.l2_seconds(&Misses {
+                l1,
+                l2: 0.0,
+                streamed: 0.0,
+            })
+        });
+        let bytes_per_cycle = FITTED.l2_bytes_per_cycle * product.gpu.relative_l2_rate;
+        (all_miss - all_hit) * bytes_per_cycle * product.cycles_per_second()
+    });
 }
 
 #[test]
