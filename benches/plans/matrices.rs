@@ -5,14 +5,28 @@ mod few_rows;
 mod list;
 
 use crate::harness::by_rows::{constant_rows, grid, power_law};
+use crate::spmm::random::{self, RandomProduct};
 use clap::ValueEnum;
 use serde::Serialize;
 use sprs::CsMatI;
+use std::borrow::Cow;
 use warprow::generate::{self, Communities, GenerateError};
 
-/// All matrices.
+/// All matrices but random ones.
 pub fn all() -> impl Iterator<Item = &'static Matrix> {
     list::MATRICES.iter().chain(few_rows::FEW_ROWS)
+}
+
+/// So many random matrices, each with numbers of features: those of its own product and of the next two, if it fits in
+/// the same limits with them.
+pub fn random(count: u32, seed: u64) -> Vec<(Matrix, Vec<u32>)> {
+    let products = random::products(count + 2, seed, false);
+    let with_features = |three: &[RandomProduct]| {
+        let features = three.iter().map(|product| product.features);
+        let fits = |&features: &u32| three[0].with_features(features).is_some();
+        (Matrix::random(three[0]), features.filter(fits).collect())
+    };
+    products.windows(3).map(with_features).collect()
 }
 
 /// What a matrix is for.
@@ -40,11 +54,11 @@ impl Set {
 }
 
 /// A matrix.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Matrix {
     /// Its name.
     #[serde(rename = "matrix")]
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it is for.
     pub set: Set,
     /// The distribution of its nonzeros.
@@ -74,11 +88,30 @@ enum Rule {
     Constant(u32),
     /// A grid with five-point neighbourhoods: its side.
     Grid(u32),
+    /// That of a random product.
+    Random(RandomProduct),
 }
 
 use Rule::{Banded, Constant, Grid, PowerLaw, Rmat, Uniform};
 
 impl Matrix {
+    /// That of a random product: for fitting if its rule is also that of a matrix for fitting.
+    fn random(product: RandomProduct) -> Self {
+        use random::Rule::{Communities, Rmat, Uniform};
+        let set = match product.rule {
+            Rmat(_) | Uniform | Communities(_) => Set::Fitting,
+            _ => Set::Validation,
+        };
+        Self {
+            name: format!("random_{}", product.index).into(),
+            set,
+            kind: product.kind(),
+            rows: product.rows,
+            cols: product.cols,
+            rule: Rule::Random(product),
+        }
+    }
+
     /// The matrix; the same for the same seed.
     pub fn generate(&self, seed: u64) -> Result<CsMatI<f32, u32, u32>, GenerateError> {
         let (rows, cols) = (self.rows, self.cols);
@@ -100,6 +133,7 @@ impl Matrix {
             Banded(below, above) => generate::banded(rows, cols, below, above, seed),
             Constant(length) => Ok(constant_rows((rows, cols), length, seed)),
             Grid(side) => Ok(grid(side, seed)),
+            Rule::Random(product) => product.generate(seed),
         }
     }
 }

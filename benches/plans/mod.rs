@@ -52,6 +52,10 @@ struct Options {
     #[arg(long = "matrix", value_name = "NAME", value_delimiter = ',')]
     matrices: Vec<String>,
 
+    /// Runs so many random matrices instead
+    #[arg(long, value_name = "N")]
+    random: Option<u32>,
+
     /// Seconds after which no further matrix is begun
     #[arg(long, value_name = "N", default_value_t = u64::MAX)]
     seconds: u64,
@@ -107,7 +111,7 @@ struct MatrixLine<'a> {
 struct CaseLine<'a> {
     bench: &'static str,
     line: &'static str,
-    matrix: &'static str,
+    matrix: &'a str,
     set: Set,
     kind: &'static str,
     features: u32,
@@ -119,7 +123,7 @@ struct CaseLine<'a> {
 struct OnceLine<'a> {
     bench: &'static str,
     line: &'static str,
-    matrix: &'static str,
+    matrix: &'a str,
     features: u32,
     results: &'a [Once],
 }
@@ -137,30 +141,40 @@ fn run(options: &Options) -> anyhow::Result<()> {
         false => None,
     };
     let on_emulator = device.is_emulator();
-    let chosen: Vec<&Matrix> = matrices::all()
-        .filter(|matrix| options.set.is_none_or(|set| set == matrix.set))
-        .filter(|matrix| {
-            options.matrices.is_empty() || options.matrices.iter().any(|name| name == matrix.name)
-        })
-        .filter(|matrix| !on_emulator || matrix.set == Set::Emulator)
-        .filter(|matrix| on_emulator || matrix.set != Set::Emulator)
-        .collect();
-    let elements = |matrix: &&Matrix, features: u32| {
+    let of_set = |matrix: &Matrix| (matrix.clone(), matrix.set.features().to_vec());
+    let all = match options.random {
+        Some(count) => matrices::random(count, options.run.seed),
+        None => matrices::all().map(of_set).collect(),
+    };
+    let elements = |matrix: &Matrix, features: u32| {
         let length = matrix.rows.max(matrix.cols) as usize * features as usize;
         (length <= MAX_ELEMENTS).then_some(length)
     };
-    let features_of = |matrix: &Matrix| match &options.features[..] {
-        [] => matrix.set.features().to_vec(),
-        asked_for => asked_for.to_vec(),
-    };
-    let most = chosen.iter().flat_map(|matrix| {
-        let features = features_of(matrix).into_iter();
-        features.filter_map(|features| elements(matrix, features))
+    let chosen: Vec<(Matrix, Vec<u32>)> = all
+        .into_iter()
+        .filter(|(matrix, _)| options.set.is_none_or(|set| set == matrix.set))
+        .filter(|(matrix, _)| {
+            options.matrices.is_empty() || options.matrices.iter().any(|name| *name == matrix.name)
+        })
+        .filter(|(matrix, _)| on_emulator == (matrix.set == Set::Emulator))
+        .map(|(matrix, features)| {
+            let wanted = match &options.features[..] {
+                [] => features,
+                asked_for => asked_for.to_vec(),
+            };
+            let fits = |&features: &u32| elements(&matrix, features).is_some();
+            let features = wanted.into_iter().filter(fits).collect();
+            (matrix, features)
+        })
+        .collect();
+    let most = chosen.iter().flat_map(|(matrix, features)| {
+        let lengths = features.iter();
+        lengths.filter_map(|&features| elements(matrix, features))
     });
     let most = most.max().unwrap_or(0);
     let x = dense(&device, most, options.run.seed)?;
     let mut y = device.uninitialized::<f32>(most)?;
-    for matrix in chosen {
+    for (matrix, features) in &chosen {
         if started.elapsed() > Duration::from_secs(options.seconds) {
             println!("no time is left for {}", matrix.name);
             continue;
@@ -173,16 +187,13 @@ fn run(options: &Options) -> anyhow::Result<()> {
             lines.write(&matrix_line(matrix, &a, &stored, options.run.seed)?)?;
         }
         let described = begun.elapsed();
-        for features in features_of(matrix) {
-            if elements(&matrix, features).is_none() {
-                continue;
-            }
+        for &features in features {
             if options.once {
                 let results = once::measure_all(&stored, features, &x, &mut y, cusparse.as_ref())?;
                 lines.write(&OnceLine {
                     bench: "plans",
                     line: "once",
-                    matrix: matrix.name,
+                    matrix: &matrix.name,
                     features,
                     results: &results,
                 })?;
@@ -191,7 +202,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
                 lines.write(&CaseLine {
                     bench: "plans",
                     line: "case",
-                    matrix: matrix.name,
+                    matrix: &matrix.name,
                     set: matrix.set,
                     kind: matrix.kind,
                     features,

@@ -39,7 +39,7 @@ pub(crate) mod operands;
 mod options;
 mod outcome;
 pub mod own_matrix;
-mod random;
+pub mod random;
 mod ratios;
 mod report;
 mod results;

@@ -136,6 +136,12 @@ impl RandomProduct {
         u64::from(self.rows) * u64::from(self.mean_row)
     }
 
+    /// The same matrix with another number of features, if the product is not too large then.
+    pub fn with_features(self, features: u32) -> Option<Self> {
+        let other = Self { features, ..self };
+        other.fits(LIMITS).then_some(other)
+    }
+
     fn fits(&self, limits: Limits) -> bool {
         let features = u64::from(self.features);
         let nonzeros = self.nonzeros();

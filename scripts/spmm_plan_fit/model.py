@@ -79,10 +79,12 @@ GROUPS_LOADS = 4.0
 LOOKUP_CYCLES = 250.0
 # Bytes of a row in the list of rows in bins.
 ITEM_BYTES = 16.0
-# Cache lines of a row in a bin: of Y and of its item, which is loaded twice.
+# Cache lines of a row in a bin whose neighbours are in other bins: of Y and of its item, which is loaded twice.
 LINES_OF_ROW = 3.0
 # L1 time of a line of A's columns or values over that of a line of X: few of its bytes are loaded at a time.
 LIST_LINE = 0.25
+# The largest share of the nonzeros that end a row.
+MOST_ROW_ENDS = 0.999
 # The part of the used columns over which groups that started together are spread, if rows are equally long.
 DRIFT = 0.1
 
@@ -205,9 +207,12 @@ def predict(s, c, parts=False):
     per_ms = s.multiprocessors * s.clock / 1e3
     loaded = s.nnz * tiles
     # Rows in the order by length share no accesses to memory, of columns and of values, and no sectors of Y.
-    of_binned_row = ITEM_BYTES * s.rows_ + 2 * (PART_OF_LINE * LINE - 4) * s.row_bins[:, :, 0].sum(1)
+    # The share of the rows whose neighbours in the matrix are in other bins; empirical.
+    filled = s.row_bins[:, :, 0].sum(1)
+    scattered = np.minimum(1, 2 * (1 - (s.row_bins[:, :, 0] ** 2).sum(1) / np.maximum(filled, 1) ** 2))
+    of_binned_row = ITEM_BYTES * s.rows_ + 2 * (PART_OF_LINE * LINE - 4) * filled * scattered
     lists = 8 * s.nnz + s.binned * of_binned_row
-    results = s.rows_ * np.where(s.binned, touched(32.0), row_bytes * (2 * s.blocks - 1))
+    results = s.rows_ * np.where(s.binned, row_bytes + scattered * (touched(32.0) - row_bytes), row_bytes * (2 * s.blocks - 1))
     # Tiles at random addresses: those of X, and of Y if its rows are in another order.
     of_tile = np.maximum(touched(32.0), PART_OF_LINE * touched(LINE))
     of_results = np.where(s.ordered, s.rows_ * tiles * of_tile * (2 * s.blocks - 1), results)
@@ -229,7 +234,9 @@ def predict(s, c, parts=False):
     of_row = (1 - (1 - density) ** rows_of_line) / (density * rows_of_line)
     together = np.maximum(np.select([s.vector, s.grouped], [1.0, s.group / s.lanes], 32 / s.lanes), 1)
     lines = lines * (of_row + (1 - of_row) / together)
-    all_lines = s.nnz * loads * lines + s.binned * s.rows_ * LINES_OF_ROW + LIST_LINE * list_lines
+    in_order = s.rows_ * row_bytes / LINE + 2 * np.maximum(warps_of_bins, s.rows_ * ITEM_BYTES / LINE)
+    row_lines = s.binned * (scattered * LINES_OF_ROW * s.rows_ + (1 - scattered) * in_order)
+    all_lines = s.nnz * loads * lines + row_lines + LIST_LINE * list_lines
     l1_time = all_lines * c["l1_cycles_per_line"] / per_ms
     per_lane = s.tile / s.lanes
     per_nonzero = (
@@ -239,7 +246,10 @@ def predict(s, c, parts=False):
     )
     # Sub-warps of a warp that are at different places of their tasks issue for themselves.
     issuing = np.where(s.vector, of_warp + c["divergence"] * (1 - of_warp), of_warp)
-    row_end = np.where(s.vector, c["instructions_per_row_end"], 0) + s.ordered * c["row_lookup"]
+    # Where a row of a warp of `vector` ends, those of its other sub-warps may end, too.
+    end = np.minimum(1 / mean_row, MOST_ROW_ENDS)
+    together = end / of_warp / (1 - (1 - end) ** (1 / of_warp))
+    row_end = np.where(s.vector, c["instructions_per_row_end"] / together, 0) + s.ordered * c["row_lookup"]
     of_row = batches(longest_of_warp) * GROUPS_LOADS * per_nonzero + c["instructions_per_group"]
     issued = tiles * np.select(
         [s.grouped, s.binned],

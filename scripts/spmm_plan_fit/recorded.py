@@ -31,9 +31,15 @@ def width(features):
     return multiple if multiple != 2 or features > 32 else 1
 
 
-def loads(lanes, width_):
-    """Loads of a lane in the kernels that the sweeps measured. The present ones have more for wide rows."""
-    return {8: 2, 16: 3, 32: 2}[lanes] if width_ == 1 else 1
+def loads(lanes, width_, features, is_plain):
+    """Loads of a lane of `vector`: of those that there are instances of, the one with the least cost. A plain product has
+    one block of columns, and the rows in the caller's order.
+
+    As kernels-gpu/spmm/src/product/vector/variant.rs has it. The H100's sweep is older than some instances for more than
+    100 features, which it does not have."""
+    instances = {(8, 1): (2,), (16, 1): (2, 3) if is_plain else (3,), (32, 1): (2, 4), (32, 2): (1, 2)}
+    instances = instances.get((lanes, width_), (1,))
+    return min(instances, key=lambda passes: (-(-features // (width_ * lanes * passes)) * (passes + 1), -passes))
 
 
 def in_step_loads(features):
@@ -53,7 +59,8 @@ def shape(result, features):
         lanes, elements = result["lanes"], width(features)
         if elements == 2 and result["column_blocks"] > 1:
             elements = 1
-        return lanes, lanes * elements * loads(lanes, elements), lanes * elements
+        is_plain = result["column_blocks"] == 1 and result["order"] == "given"
+        return lanes, lanes * elements * loads(lanes, elements, features, is_plain), lanes * elements
     if result["kernel"] == "in_step":
         usual, elements, passes = in_step_loads(features)
         # Sweeps before 28 November 2026 record no lanes of `in_step`: they had the usual ones.
@@ -65,7 +72,9 @@ def shape(result, features):
 
 
 def longest_uncut(s):
-    """The longest row that `row_bins` does not cut, as host/spmm/product/bin_sizes.rs has it."""
+    """The longest row that `row_bins` did not cut in the sweeps, as host/spmm/product/bin_sizes.rs has it.
+
+    Since then, rows that are a little longer are not cut if there are no longer ones."""
     share = s.nnz / (s.multiprocessors * 48)
     of_size = np.where(s.lanes <= 2, 6.0, 4.0) * share**0.8
     mean = np.ceil(s.nnz / s.rows_)
@@ -90,12 +99,14 @@ class Sweeps:
     def __init__(self, paths):
         rows = []
         devices = []
+        self.names = []
         for gpu, path in enumerate(paths):
             matrices = {}
             for text in open(path):
                 line = json.loads(text)
                 if line["line"] == "device":
                     devices.append(line)
+                    self.names.append(line["device"] + (", random" if "random" in str(path) else ""))
                 elif line["line"] == "matrix":
                     matrices[line["matrix"]] = line
                 else:

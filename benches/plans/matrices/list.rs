@@ -3,6 +3,7 @@
 use super::Matrix;
 use super::Rule::{self, Banded, Constant, Grid, PowerLaw, Rmat, Uniform};
 use super::Set::{self, Emulator, Fitting, Validation};
+use std::borrow::Cow;
 
 const fn square(name: &'static str, set: Set, kind: &'static str, rows: u32, rule: Rule) -> Matrix {
     rectangular(name, set, kind, (rows, rows), rule)
@@ -16,7 +17,7 @@ pub(super) const fn rectangular(
     rule: Rule,
 ) -> Matrix {
     Matrix {
-        name,
+        name: Cow::Borrowed(name),
         set,
         kind,
         rows,

@@ -159,6 +159,16 @@ impl LengthBins {
         used as f64
     }
 
+    /// The probability that two rows or columns at random, that have nonzeros, are in the same bin; 1 if none have.
+    pub fn same_bin(&self) -> f64 {
+        let used = self.used();
+        let squares = self.iter().map(|(_, number, _)| number * number);
+        match used > 0.0 {
+            true => squares.sum::<f64>() / (used * used),
+            false => 1.0,
+        }
+    }
+
     /// The expected length of the longest of `drawn` rows that are drawn at random from `rows` rows, which include
     /// the empty ones that are in no bin. A row counts as the mean of its bin, and as `most` at most.
     pub fn expected_longest(&self, rows: f64, drawn: i32, most: f64) -> f64 {

@@ -215,7 +215,8 @@ impl Search {
             None => !self.asks_for_tasks || kernel == SpmmKernel::Vector,
         };
         if let Some(spmv) = self.spmv() {
-            return vec![self.choice(a, spmv)];
+            let all = std::iter::once(spmv).chain(self.row_bins());
+            return all.map(|candidate| self.choice(a, candidate)).collect();
         }
         let mut all: Vec<Candidate> = self.row_groups().chain(self.row_bins()).collect();
         if wants(SpmmKernel::Vector) {

@@ -40,6 +40,10 @@ const MOST_SHARES: f64 = 4.0;
 /// A usual length may exceed [`MOST_SHARES`] up to this, if the mean is not longer: for few lanes, and for more.
 const UNCUT: [f64; 2] = [512.0, 128.0];
 
+/// No row is cut if the longest has at most so many batches more than one that is not cut: they take less time than
+/// adding up parts does.
+const SPARED_BATCHES: u64 = 4;
+
 /// Groups have one of these numbers of lanes at most.
 const MOST_LANES: [u32; 2] = [WARP_SIZE, WARP_SIZE / 2];
 
@@ -55,8 +59,32 @@ pub fn resident_warps(multiprocessors: u32) -> u32 {
     multiprocessors.max(1).saturating_mul(RESIDENT_WARPS)
 }
 
-/// The binary logarithm of the nonzeros of the longest row that is not cut, in a matrix of that size.
-pub fn log_longest(rows: u32, nonzeros: u32, resident_warps: u32, lanes_of_nonzero: u32) -> u32 {
+/// The lengths of a matrix's rows.
+#[derive(Clone, Copy, Debug)]
+pub struct RowLengths {
+    /// The number of rows.
+    pub rows: u32,
+    /// The nonzeros of all rows.
+    pub nonzeros: u32,
+    /// The nonzeros of the longest row, or an upper bound, if it is known.
+    pub longest: Option<u32>,
+}
+
+/// The binary logarithm of the nonzeros of the longest row that is not cut.
+pub fn log_longest(of: RowLengths, resident_warps: u32, lanes_of_nonzero: u32) -> u32 {
+    let usual = log_longest_of_many(of, resident_warps, lanes_of_nonzero);
+    let spared = |&longest: &u32| {
+        let more = u64::from(longest.saturating_sub(1 << usual));
+        let nonzeros_of_batch = u64::from(WARP_SIZE) * group_sum::LOADS as u64;
+        more * u64::from(lanes_of_nonzero) <= SPARED_BATCHES * nonzeros_of_batch
+    };
+    let longest = of.longest.filter(spared);
+    longest.map_or(usual, |longest| usual.max(longest.next_power_of_two().ilog2()))
+}
+
+/// The same for a matrix with many long rows.
+fn log_longest_of_many(of: RowLengths, resident_warps: u32, lanes_of_nonzero: u32) -> u32 {
+    let RowLengths { rows, nonzeros, .. } = of;
     let [of_few_lanes, of_more] = MULTIPLES;
     let multiple = if lanes_of_nonzero <= 2 {
         of_few_lanes
@@ -195,9 +223,18 @@ mod tests {
     /// The warps that an H200 runs at the same time.
     const WARPS: u32 = 132 * 48;
 
+    /// A matrix whose longest row is not known.
+    fn any(rows: u32, nonzeros: u32) -> RowLengths {
+        RowLengths {
+            rows,
+            nonzeros,
+            longest: None,
+        }
+    }
+
     #[test]
     fn the_longest_row_is_a_power_of_two_that_grows_with_the_matrix() {
-        let longest = |rows, nonzeros, lanes| 1 << log_longest(rows, nonzeros, WARPS, lanes);
+        let longest = |rows, nonzeros, lanes| 1 << log_longest(any(rows, nonzeros), WARPS, lanes);
         assert_eq!(longest(0, 0, 1), 64, "the least");
         assert_eq!(longest(169_343, 1_166_243, 1), 512);
         assert_eq!(longest(169_343, 1_166_243, 8), 256);
@@ -205,12 +242,12 @@ mod tests {
         assert_eq!(longest(716_847, 13_954_819, 8), 2048);
         assert_eq!(longest(716_847, 13_954_819, 1), 2048);
         assert_eq!(longest(9, u32::MAX, 8), 4096, "the most");
-        assert_eq!(1 << log_longest(9, u32::MAX, 0, 0), 4096);
+        assert_eq!(1 << log_longest(any(9, u32::MAX), 0, 0), 4096);
     }
 
     #[test]
     fn rows_of_usual_lengths_are_not_cut_unless_few_long_ones_are_all() {
-        let longest = |rows, nonzeros, lanes| 1 << log_longest(rows, nonzeros, WARPS, lanes);
+        let longest = |rows, nonzeros, lanes| 1 << log_longest(any(rows, nonzeros), WARPS, lanes);
         assert_eq!(longest(4_267, 4_267 * 500, 4), 1024);
         assert_eq!(longest(4_267, 4_267 * 500, 8), 1024);
         assert_eq!(longest(4_267, 4_267 * 320, 8), 512);
@@ -232,6 +269,25 @@ mod tests {
         }
         assert_eq!(longest(100, 100 * 20_000, 4), 1024);
         assert_eq!(longest(1, 20_000, 4), 64);
+    }
+
+    #[test]
+    fn a_row_that_is_a_little_longer_than_the_limit_is_not_cut() {
+        let longest = |longest, lanes| {
+            let of = RowLengths {
+                longest: Some(longest),
+                ..any(10_000, 20_000)
+            };
+            1 << log_longest(of, WARPS, lanes)
+        };
+        assert_eq!(longest(0, 1), 64, "a matrix without nonzeros");
+        assert_eq!(longest(64, 1), 64);
+        assert_eq!(longest(65, 1), 128);
+        assert_eq!(longest(64 + 512, 1), 1024, "four batches more");
+        assert_eq!(longest(64 + 513, 1), 64);
+        assert_eq!(longest(64 + 16, 32), 128);
+        assert_eq!(longest(64 + 17, 32), 64);
+        assert_eq!(longest(u32::MAX, 32), 64);
     }
 
     /// Those of an H200.

@@ -1,6 +1,6 @@
 //! The items of the kernel [`row_bins`], made on the device: rows in bins of similar length, and parts of long rows.
 
-use super::bin_sizes::{GroupSizes, KernelWarps, log_longest, resident_warps};
+use super::bin_sizes::{GroupSizes, KernelWarps, RowLengths, log_longest, resident_warps};
 use super::tasks::{LaunchArguments, RunArguments};
 use crate::csr::{DevicePattern, number};
 use crate::device::{DeviceBuffer, Scratch, ZeroCounters, optional_pointer};
@@ -97,7 +97,14 @@ impl<E: SpmmElement> RowBins<E> {
         let resident_warps = resident_warps(multiprocessors);
         let log_longest = match requested {
             Some(longest) => longest.clamp(*REQUESTED.start(), *REQUESTED.end()).ilog2(),
-            None => log_longest(a.rows, a.nonzeros(), resident_warps, lanes_of_nonzero),
+            None => {
+                let of = RowLengths {
+                    rows: a.rows,
+                    nonzeros: a.nonzeros(),
+                    longest: a.longest_row,
+                };
+                log_longest(of, resident_warps, lanes_of_nonzero)
+            }
         };
         let empty_class = plan::empty_class(log_longest);
         let (row_ptr, rows) = (a.row_ptr.read_only(), a.rows);

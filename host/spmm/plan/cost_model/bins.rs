@@ -3,7 +3,9 @@
 use super::candidate::Candidate;
 use super::gpu::Gpu;
 use crate::spmm::plan::statistics::Statistics;
-use crate::spmm::product::bin_sizes::{GroupSizes, KernelWarps, log_longest, resident_warps};
+use crate::spmm::product::bin_sizes::{
+    GroupSizes, KernelWarps, RowLengths, log_longest, resident_warps,
+};
 
 /// Rows, or parts of rows, that a warp takes at a time, and what it does for them.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +28,12 @@ impl BinnedRows {
         let lanes = f64::from(candidate.lanes);
         let multiprocessors = gpu.multiprocessors as u32;
         let resident_warps = resident_warps(multiprocessors);
-        let log_longest = log_longest(a.rows, a.nonzeros, resident_warps, candidate.lanes);
+        let lengths = RowLengths {
+            rows: a.rows,
+            nonzeros: a.nonzeros,
+            longest: Some(a.longest_row),
+        };
+        let log_longest = log_longest(lengths, resident_warps, candidate.lanes);
         let warps = match candidate.has_shared_x {
             true => KernelWarps::with_shared_x(multiprocessors),
             false => KernelWarps::new(multiprocessors),

@@ -26,7 +26,7 @@ const ITEM_BYTES: f64 = 4.0 * row_bins::NUMBERS_OF_ITEM as f64;
 /// at a time.
 const LIST_LINE: f64 = 0.25;
 
-/// Cache lines of a row in a bin: of Y and of its item, which is loaded twice.
+/// Cache lines of a row in a bin whose neighbours are in other bins: of Y and of its item, which is loaded twice.
 const LINES_OF_BINNED_ROW: f64 = 3.0;
 
 impl Product<'_> {
@@ -110,10 +110,13 @@ impl Product<'_> {
         // A load of n consecutive words touches 1 + 4 n / 128 lines in the mean. There is one of values for each one of
         // columns.
         let of_lists = 2.0 * self.column_loads() + NONZERO_BYTES * self.nonzeros / LINE;
-        let of_rows = match self.has_kernel(SpmmKernel::RowBins) {
-            true => LINES_OF_BINNED_ROW * self.rows,
-            false => 0.0,
-        };
+        let of_rows = self.binned.map_or(0.0, |binned| {
+            let of_y = self.rows * self.candidate.row.bytes() / LINE;
+            // The lanes of a warp load the items of its rows together, twice.
+            let of_items = 2.0 * binned.warps.max(self.rows * ITEM_BYTES / LINE);
+            let scattered = self.scattered_rows();
+            scattered * LINES_OF_BINNED_ROW * self.rows + (1.0 - scattered) * (of_y + of_items)
+        });
         let lines = of_x + of_rows + LIST_LINE * self.tile.count * of_lists;
         lines * self.constants.l1_cycles_per_line / self.cycles_per_second()
     }
@@ -130,7 +133,8 @@ impl Product<'_> {
         let of_binned_rows = match self.has_kernel(SpmmKernel::RowBins) {
             true => {
                 let of_list = PART_OF_LINE * LINE - WORD;
-                ITEM_BYTES * self.rows + 2.0 * of_list * self.a.lengths.used()
+                let rows = self.scattered_rows() * self.a.lengths.used();
+                ITEM_BYTES * self.rows + 2.0 * of_list * rows
             }
             false => 0.0,
         };
@@ -141,10 +145,18 @@ impl Product<'_> {
     fn result_bytes(&self) -> f64 {
         if self.has_kernel(SpmmKernel::RowBins) {
             // Rows of Y in the order by length share no sectors. They may share lines, as bins keep the matrix's order.
-            self.rows * self.tile.loaded(SECTOR)
+            let bytes = self.candidate.row.bytes();
+            self.rows * (bytes + self.scattered_rows() * (self.tile.loaded(SECTOR) - bytes))
         } else {
             self.rows * self.candidate.row.bytes() * self.accesses_of_y()
         }
+    }
+
+    /// The share of the rows of `row_bins` whose neighbours in the matrix are in other bins. It is empirical: all rows,
+    /// unless more than half of the neighbours are in the same bin.
+    fn scattered_rows(&self) -> f64 {
+        let neighbours_in_other_bins = 1.0 - self.a.lengths.same_bin();
+        (2.0 * neighbours_in_other_bins).min(1.0)
     }
 
     /// How often each row of Y is loaded or stored: further blocks of columns add to it.

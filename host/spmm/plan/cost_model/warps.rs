@@ -18,6 +18,12 @@ const SCHEDULERS: f64 = 4.0;
 /// stands for what else a reordered row costs. In `row_bins` the items hold the index.
 const LOOKUP_CYCLES: f64 = 250.0;
 
+/// The largest share of the nonzeros that end a row.
+const MOST_ROW_ENDS: f64 = 0.999;
+
+/// Cycles that a block of `spmv` takes beside its nonzeros: it waits for its columns, for X, and for its other warps.
+const CYCLES_OF_SPMV: f64 = 2600.0;
+
 /// The part of the cycles of a batch of the longest row of `row_groups` that remains if all its rows of X are in the L1
 /// cache.
 const CACHED_BATCH: f64 = 0.5;
@@ -77,7 +83,7 @@ impl Product<'_> {
 
     fn instructions_of_row_end(&self) -> f64 {
         let of_task = match self.has_kernel(SpmmKernel::Vector) {
-            true => self.constants.instructions_per_row_end,
+            true => self.constants.instructions_per_row_end / self.rows_that_end_together(),
             false => 0.0,
         };
         let of_order = match self.a.is_ordered {
@@ -85,6 +91,13 @@ impl Product<'_> {
             false => 0.0,
         };
         of_task + of_order
+    }
+
+    /// The rows that end with a nonzero of a warp of `vector`, where one ends: its sub-warps end theirs together then.
+    fn rows_that_end_together(&self) -> f64 {
+        let sub_warps = 32.0 / self.lanes;
+        let ends = (1.0 / self.mean_row).min(MOST_ROW_ENDS);
+        sub_warps * ends / (1.0 - (1.0 - ends).powf(sub_warps))
     }
 
     /// Warps, sub-warps or groups that the GPU runs at the same time.
@@ -105,6 +118,7 @@ impl Product<'_> {
             SpmmKernel::Vector if self.has_resident_tasks() => self.cycles_of_resident_task(),
             // Tasks are many and small.
             SpmmKernel::Vector => waves.max(1.0) * of_item,
+            SpmmKernel::Spmv => of_item,
             // Each warp takes rows until none is left.
             _ if self.candidate.has_shared_x => waves.max(1.0) * of_item,
             // Teams share the rows of the last wave.
@@ -202,7 +216,8 @@ impl Product<'_> {
                 let of_batches = self.batches(self.longest_of_warp()) * c.cycles_per_batch;
                 (rows, rows * (c.cycles_per_group + lookup + of_batches))
             }
-            // `spmv` loads the next nonzeros before it adds up the present ones: latency does not bound it.
+            // It loads the next nonzeros before it adds up the present ones: only a small matrix waits.
+            SpmmKernel::Spmv => (1.0, CYCLES_OF_SPMV),
             _ => self.binned.map_or((rows, 0.0), |binned| {
                 let cycles = binned.warps * c.cycles_per_binned_row;
                 // A batch of twice as many loads takes twice as long. But in a single wave latency bounds it, and it

@@ -63,7 +63,7 @@ impl Search {
         }
     }
 
-    /// `spmv`, if it is left: it is the fastest for one feature.
+    /// `spmv`, if it is left: for one feature, only `row_bins` may be faster.
     pub(super) fn spmv(&self) -> Option<Candidate> {
         self.row.spmv().filter(|_| self.leaves(SpmmKernel::Spmv))
     }
