@@ -215,7 +215,8 @@ impl Search {
             None => !self.asks_for_tasks || kernel == SpmmKernel::Vector,
         };
         if let Some(spmv) = self.spmv() {
-            let all = std::iter::once(spmv).chain(self.row_bins());
+            let bins = self.row_bins().filter(|_| self.has_room_for_shared_x());
+            let all = iter::once(spmv).chain(bins);
             return all.map(|candidate| self.choice(a, candidate)).collect();
         }
         let mut all: Vec<Candidate> = self.row_groups().chain(self.row_bins()).collect();

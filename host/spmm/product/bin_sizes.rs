@@ -79,7 +79,9 @@ pub fn log_longest(of: RowLengths, resident_warps: u32, lanes_of_nonzero: u32) -
         more * u64::from(lanes_of_nonzero) <= SPARED_BATCHES * nonzeros_of_batch
     };
     let longest = of.longest.filter(spared);
-    longest.map_or(usual, |longest| usual.max(longest.next_power_of_two().ilog2()))
+    longest.map_or(usual, |longest| {
+        usual.max(longest.next_power_of_two().ilog2())
+    })
 }
 
 /// The same for a matrix with many long rows.

@@ -34,6 +34,7 @@ fn one_feature_has_bins_where_x_fits_in_shared_memory_and_marks_elsewhere() {
         search(a, features(1)).choose().candidate.kernel
     };
     assert_eq!(kernel(26_000, 170), SpmmKernel::RowBins);
+    assert_eq!(kernel(70_000, 170), SpmmKernel::Spmv, "X does not fit");
     assert_eq!(kernel(1_200_000, 16), SpmmKernel::Spmv);
 }
 
@@ -204,9 +205,10 @@ fn row_bins_is_a_candidate_for_all_reductions_of_up_to_128_known_features_in_one
             for &reduction in Reduction::ALL {
                 let a = even(rows, 6, Localities::NONE);
                 let search = search(a, features(wide).reduction(reduction));
-                // Single elements of more than 32 features are several tiles, and so are pairs of more than 64.
+                // `spmv` takes one feature, as X has no room in shared memory. Single elements of more than 32 features
+                // are several tiles, and so are pairs of more than 64.
                 let wanted = match (reduction.is_extremum(), wide) {
-                    (_, 33 | 66) => false,
+                    (false, 1) | (_, 33 | 66) => false,
                     (true, wide) => wide <= 32,
                     (false, wide) => wide <= 128,
                 };
