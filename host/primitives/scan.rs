@@ -1,7 +1,7 @@
 //! Prefix sums on a device.
 
 use crate::device::{Device, DeviceBuffer};
-use crate::operand::{OperandError, check_device};
+use crate::operand::{OperandError, check_operand};
 use warprow_kernels::matrix::primitives::scan;
 
 /// Replaces each element by the sum of those before it, and returns the sum of all.
@@ -24,13 +24,13 @@ use warprow_kernels::matrix::primitives::scan;
 ///
 /// # Errors
 ///
-/// A sum of all of 2^32 or more, and the elements are then the sums modulo 2^32; a buffer of another device; too little
-/// device memory; the driver's.
+/// A sum of all of 2^32 or more, and the elements are then the sums modulo 2^32; a buffer of another device, or one that
+/// does not start at a multiple of 16 bytes; too little device memory; the driver's.
 pub fn exclusive_scan(
     device: &Device,
     counts: &mut DeviceBuffer<u32>,
 ) -> Result<u64, OperandError> {
-    check_device(device, "the counts", &*counts)?;
+    check_operand(device, "the counts", &*counts, counts.len() as u64)?;
     if counts.is_empty() {
         return Ok(0);
     }

@@ -1,7 +1,7 @@
 //! Sorting on a device.
 
 use crate::device::{Device, DeviceBuffer};
-use crate::operand::{OperandError, check_device, check_len};
+use crate::operand::{OperandError, check_operand};
 use crate::primitives::scan::Scan;
 use warprow_kernels::matrix::primitives::sort::{self, DIGIT_BITS, DIGITS, Digit, TILE};
 
@@ -26,8 +26,8 @@ use warprow_kernels::matrix::primitives::sort::{self, DIGIT_BITS, DIGITS, Digit,
 ///
 /// # Errors
 ///
-/// As many keys as values are wanted, fewer than 2^32; a buffer of another device; too little device memory; the
-/// driver's.
+/// As many keys as values are wanted, fewer than 2^32; a buffer of another device, or one that does not start at a
+/// multiple of 16 bytes; too little device memory; the driver's.
 ///
 /// # Panics
 ///
@@ -39,9 +39,9 @@ pub fn sort_pairs(
     bits: u32,
 ) -> Result<(), OperandError> {
     assert!(bits <= u32::BITS, "a key has 32 bits, not {bits}");
-    check_device(device, "the keys", &*keys)?;
-    check_device(device, "the values", &*values)?;
-    check_len("the values", values.len() as u64, keys.len() as u64)?;
+    let pairs = keys.len() as u64;
+    check_operand(device, "the keys", &*keys, pairs)?;
+    check_operand(device, "the values", &*values, pairs)?;
     let len = u32::try_from(keys.len()).map_err(|_| OperandError::TooLarge {
         what: "the number of pairs to sort",
         found: keys.len() as u128,

@@ -198,6 +198,32 @@ fn a_buffer_of_another_device_is_an_error() {
     assert!(matches!(error, OperandError::OtherDevice { .. }), "{error}");
 }
 
+#[test]
+fn memory_that_is_not_aligned_as_kernels_want_it_is_an_error() {
+    for device in devices() {
+        let aligned = || device.upload(&[1_u32; 9]).unwrap();
+        let shifted = || {
+            let theirs = aligned();
+            let address = theirs.as_slice().address() + 4;
+            // SAFETY: eight of nine elements; the buffer keeps them, and nobody else uses them.
+            unsafe { device.buffer_from_raw::<u32>(address, 8, theirs).unwrap() }
+        };
+        let (mut keys, mut values) = (aligned(), aligned());
+        let (mut wrong_keys, mut wrong_values) = (shifted(), shifted());
+        let mut of_eight = device.upload(&[1_u32; 8]).unwrap();
+        let errors = [
+            exclusive_scan(&device, &mut shifted()).unwrap_err(),
+            sort_pairs(&device, &mut wrong_keys, &mut of_eight, 3).unwrap_err(),
+            sort_pairs(&device, &mut of_eight, &mut wrong_values, 3).unwrap_err(),
+        ];
+        for error in errors {
+            assert!(matches!(error, OperandError::Alignment { .. }), "{error}");
+        }
+        sort_pairs(&device, &mut keys, &mut values, 3).unwrap();
+        assert_eq!(exclusive_scan(&device, &mut keys).unwrap(), 9);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(25))]
 
