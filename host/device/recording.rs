@@ -37,8 +37,13 @@ enum Recorded {
 /// A launch with its arguments, on the emulator.
 type RecordedLaunch = Box<dyn Fn(&EmulatorBackend) -> Result<(), DeviceError> + Send + Sync>;
 
-/// The memory whose addresses launches have, by that address, and what they do with it.
-type UsedMemory = HashMap<u64, (Arc<Memory>, Access)>;
+/// The memory whose addresses launches have, by its [`identity`], and what they do with it.
+type UsedMemory = HashMap<usize, (Arc<Memory>, Access)>;
+
+/// What tells memory from all other that is kept. Its address does not: an empty buffer of lent memory has any.
+fn identity(memory: &Arc<Memory>) -> usize {
+    Arc::as_ptr(memory).addr()
+}
 
 /// A recording that has not ended.
 struct Recording {
@@ -114,7 +119,7 @@ impl Recordings {
         let Some(recording) = recordings.get_mut(&thread::current().id()) else {
             return false;
         };
-        let kept = recording.memory.entry(memory.address);
+        let kept = recording.memory.entry(identity(memory));
         let (_, kept_access) = kept.or_insert_with(|| (Arc::clone(memory), access));
         // What leaves most to be waited for counts.
         if access == Access::WritePart || *kept_access == Access::Read {
@@ -265,7 +270,7 @@ impl LaunchGraph {
     /// Gives up the memory of a slice, whose owner makes sure that it is alive in a launch.
     pub(crate) fn release<T: Element>(&mut self, slice: DeviceSlice<'_, T>) {
         if let Some(memory) = slice.memory() {
-            self.memory.remove(&memory.address);
+            self.memory.remove(&identity(memory));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Recorded launches: what they write and when, what cannot be recorded, and other threads.
 
 use crate::kernels::{BLOCK, affine, affine_wanted, devices_with_kernels, through_shared};
+use std::sync::Arc;
 use warprow::device::{Device, DeviceError};
 use warprow::{DeviceBuffer, launch};
 
@@ -154,5 +155,29 @@ fn a_recording_keeps_the_memory_of_buffers_that_are_dropped() {
             assert_eq!(y.download().unwrap(), affine_wanted(70), "{device}");
         }
         assert_eq!(other.download().unwrap(), vec![0; 1000], "{device}");
+    }
+}
+
+#[test]
+fn a_recording_keeps_lent_memory_also_if_an_empty_buffer_has_its_address() {
+    for device in devices_with_kernels() {
+        let theirs = Arc::new(device.zeros::<u32>(70).unwrap());
+        let (address, alive) = (theirs.as_slice().address(), Arc::downgrade(&theirs));
+        // SAFETY: no elements.
+        let empty = unsafe { device.buffer_from_raw::<u32>(address, 0, ()).unwrap() };
+        // SAFETY: `theirs` has 70 elements; the buffer keeps it, and nobody else uses it.
+        let mut y = unsafe { device.buffer_from_raw(address, 70, theirs).unwrap() };
+        let graph = device.record(|| {
+            empty.read_only();
+            fill(&device, &mut y, 70)
+        });
+        let graph = graph.unwrap();
+        drop(y);
+        let kept = alive.upgrade().expect("the recording keeps it");
+        // SAFETY: the pointers were taken in the recording.
+        unsafe { graph.launch().unwrap() };
+        assert_eq!(kept.download().unwrap(), affine_wanted(70), "{device}");
+        drop((graph, kept));
+        assert!(alive.upgrade().is_none(), "{device}");
     }
 }
