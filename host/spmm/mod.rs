@@ -186,14 +186,16 @@ impl<E: SpmmElement> Spmm<E> {
     }
 
     /// The time that the cost model predicts for a [`run`](Self::run) with so many features, and what bounds it in
-    /// words; `None` for a kernel that the model does not have, and on an emulator of no certain GPU.
+    /// words; `None` for a kernel that the model does not have, on an emulator of no certain GPU, and if a rate of
+    /// the device is so small, 0 say, that no [`Duration`] has the time.
     pub fn prediction(&self, features: u32) -> Option<(Duration, &'static str)> {
         let (kernel, epilogue) = (self.kernel_for(features), self.epilogue_of_run());
         let reduction = self.options.reduction;
         let found = self
             .choices
             .predict::<E>(kernel, features, reduction, epilogue)?;
-        Some((Duration::from_secs_f64(found.seconds), found.bound.name()))
+        let time = Duration::try_from_secs_f64(found.seconds).ok()?;
+        Some((time, found.bound.name()))
     }
 
     /// The candidates that the plan has timed, the fastest first: the plan is that one. Empty without

@@ -93,6 +93,25 @@ fn plans_of_emulated_gpus_multiply() {
 }
 
 #[test]
+fn a_rate_of_zero_leaves_a_plan_without_a_prediction() {
+    let a = generate::uniform::<f32>(301, 300, 9_000, 1).unwrap();
+    let x = generate::dense::<f32>(300, 32, 3).unwrap();
+    let zeroes: [fn(&mut DeviceProfile); 3] = [
+        |profile| profile.rates.memory_bytes_per_second = 0,
+        |profile| profile.rates.l2_bytes_per_second = Some(0),
+        |profile| profile.rates.clock_hz = 0,
+    ];
+    for (number, zero) in zeroes.into_iter().enumerate() {
+        let mut profile = DeviceProfile::h200();
+        zero(&mut profile);
+        let plan = Spmm::plan(&emulator_of(&profile), a.view(), for_features(32)).unwrap();
+        assert_eq!(plan.prediction(32), None, "rate {number}: {plan}");
+        let y = plan.multiply(x.view()).unwrap();
+        assert_right(a.view(), x.view(), &y, &plan);
+    }
+}
+
+#[test]
 fn plans_for_one_run_multiply_matrices_of_many_split_rows_with_any_features() {
     let device = emulator_of(&DeviceProfile::h200());
     // Long rows that many tasks share, short ones, and rows without nonzeros.
