@@ -123,7 +123,8 @@ pub enum OperandError {
         address: u64,
     },
 
-    /// The lists of a sparse matrix are no matrix: safe code has broken what `sprs` had checked.
+    /// Lists that are no sparse matrix, or no order or division of its rows: device arrays whose columns do not ascend,
+    /// for example, or a matrix of `sprs` that safe code has broken.
     #[error("no sparse matrix: {line} {number}: {reason}")]
     Structure {
         /// How the matrix is stored: `row` by row, or `column` by column.

@@ -45,9 +45,21 @@ impl Shape {
         }
     }
 
-    fn broken_indices(self, number: usize) -> OperandError {
-        let Self { extent, .. } = self;
-        let reason = format!("its indices do not ascend, or one of them is not below {extent}");
+    /// The error for a line with wrong indices, the first of which is that of nonzero `start`.
+    fn broken_indices(self, number: usize, start: usize, indices: &[u32]) -> OperandError {
+        let is_outside = |place: usize| indices[place] as usize >= self.extent;
+        let descends = |place: usize| place > 0 && indices[place - 1] >= indices[place];
+        let mut places = 0..indices.len();
+        let place = places.find(|&place| is_outside(place) || descends(place));
+        let place = place.expect("one of the indices is wrong");
+        let what = if self.line == "row" { "column" } else { "row" };
+        let found = format!("{what} {} of nonzero {}", indices[place], start + place);
+        let reason = if is_outside(place) {
+            format!("{found} is not below {}", self.extent)
+        } else {
+            let before = indices[place - 1];
+            format!("{found} does not ascend: {before} comes before it")
+        };
         self.broken(number, reason)
     }
 
@@ -130,16 +142,20 @@ impl Shape {
         if !indptr.is_sorted() {
             return Some(self.descending(indptr));
         }
-        let is_broken = |number: usize| {
+        let nonzeros = |number: usize| {
             let place = |end: u32| (end - indptr[0]) as usize;
-            let line = &indices[place(indptr[number])..place(indptr[number + 1])];
+            place(indptr[number])..place(indptr[number + 1])
+        };
+        let is_broken = |number: usize| {
+            let line = &indices[nonzeros(number)];
             let is_inside = line
                 .last()
                 .is_none_or(|&last| (last as usize) < self.extent);
             !is_inside || !line.is_sorted_by(|one, next| one < next)
         };
-        let number = parallel::find_first(indptr.len().saturating_sub(1), &is_broken);
-        number.map(|number| self.broken_indices(number))
+        let number = parallel::find_first(indptr.len().saturating_sub(1), &is_broken)?;
+        let nonzeros = nonzeros(number);
+        Some(self.broken_indices(number, nonzeros.start, &indices[nonzeros]))
     }
 }
 

@@ -60,25 +60,42 @@ fn columns_out_of_order_or_out_of_the_matrix_are_refused_with_their_row() {
                 a.indptr().outer_inds_sz(row).end,
             );
             let last = end - 1;
-            let changes: [Change<'_>; 5] = [
-                &|columns| columns[last] = 3000,
-                &|columns| columns[last] = u32::MAX,
-                &|columns| columns.swap(start, start + 1),
-                &|columns| columns[last] = columns[last - 1],
+            let (first, before) = (a.indices()[start], a.indices()[last - 1]);
+            let outside = |index: u32| format!("{index} of nonzero {last} is not below 3000");
+            let after = |index: u32, nonzero: usize, before: u32| {
+                format!("{index} of nonzero {nonzero} does not ascend: {before} comes before it")
+            };
+            let changes: [(Change<'_>, String); 5] = [
+                (&|columns| columns[last] = 3000, outside(3000)),
+                (&|columns| columns[last] = u32::MAX, outside(u32::MAX)),
+                (
+                    &|columns| columns.swap(start, start + 1),
+                    after(first, start + 1, first + 1),
+                ),
+                (
+                    &|columns| columns[last] = columns[last - 1],
+                    after(before, last, before),
+                ),
                 // A later row is faulty too.
-                &|columns| {
-                    columns[last] = 3000;
-                    *columns.last_mut().unwrap() = 3000;
-                },
+                (
+                    &|columns| {
+                        columns[last] = 3000;
+                        *columns.last_mut().unwrap() = 3000;
+                    },
+                    outside(3000),
+                ),
             ];
-            for (number, change) in changes.iter().enumerate() {
+            for (number, (change, reason)) in changes.iter().enumerate() {
                 let a = broken(&a, |_, columns| change(columns));
                 let (line, found, message) = refused(&device, a.view());
                 assert_eq!((line, found), ("row", row), "change {number}: {message}");
-                assert!(message.contains("not below 3000"), "{message}");
+                let wanted = format!("no sparse matrix: row {row}: column {reason}");
+                assert_eq!(message, wanted, "change {number}");
                 let by_columns = a.transpose_view();
                 let (line, found, message) = refused(&device, by_columns);
                 assert_eq!((line, found), ("column", row), "change {number}: {message}");
+                let wanted = format!("no sparse matrix: column {row}: row {reason}");
+                assert_eq!(message, wanted, "change {number}");
             }
         }
     }
