@@ -24,6 +24,9 @@ use structure::Shape;
 /// A sparse matrix of the host in CSR, with u32 indices and row pointers.
 pub type CsrMatrix<T> = CsMatI<T, u32, u32>;
 
+/// The rows that a [`CsrMatrix`] can have: `sprs` wants one more to be a number of its row pointers' type.
+const MOST_HOST_ROWS: u32 = u32::MAX - 1;
+
 /// Where the nonzeros of a matrix on a device are.
 #[derive(Debug)]
 pub struct DevicePattern {
@@ -234,13 +237,21 @@ impl<T: Element> DeviceCsr<T> {
     ///
     /// # Errors
     ///
-    /// A launch that failed before; a host without memory for it.
+    /// 2^32 - 1 rows, which `sprs` does not take with u32 row pointers; a launch that failed before; a host without
+    /// memory for it.
     ///
     /// # Panics
     ///
     /// If the device holds no valid pattern, which is a bug of the kernel that wrote it.
     pub fn download(&self) -> Result<CsrMatrix<T>, OperandError> {
         let pattern = &self.pattern;
+        if pattern.rows > MOST_HOST_ROWS {
+            return Err(OperandError::TooLarge {
+                what: "the number of rows of a matrix of the host",
+                found: pattern.rows.into(),
+                most: MOST_HOST_ROWS.into(),
+            });
+        }
         let matrix = CsMatI::try_new(
             (pattern.rows(), pattern.cols()),
             pattern.row_ptr.download()?,
@@ -251,5 +262,28 @@ impl<T: Element> DeviceCsr<T> {
             Ok(matrix) => Ok(matrix),
             Err((_, _, _, error)) => panic!("the device holds no matrix: {error}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_with_more_rows_than_the_host_can_have_is_an_error_that_says_how_many() {
+        let device = Device::emulator(Default::default());
+        // Its row pointers would take 16 GiB, and the check comes before they are read.
+        let pattern = DevicePattern {
+            device: device.clone(),
+            rows: u32::MAX,
+            cols: 1,
+            row_ptr: device.zeros(1).unwrap(),
+            col_idx: device.zeros(0).unwrap(),
+            longest_row: None,
+        };
+        let a = DeviceCsr::from_parts(Arc::new(pattern), device.zeros::<f32>(0).unwrap());
+        let message = a.download().unwrap_err().to_string();
+        let wanted = "4294967295, at most 4294967294 is possible";
+        assert!(message.ends_with(wanted), "{message}");
     }
 }
