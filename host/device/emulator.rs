@@ -12,7 +12,7 @@ use super::stream::queue::Queue;
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::{Dim3, LaunchConfig};
 use simt::Options as EmulatorOptions;
-use simt::{CounterOptions, Hardware, Launch, LaunchReport, Occupancy, Parameter};
+use simt::{CounterOptions, Hardware, Launch, LaunchReport, MemoryError, Occupancy, Parameter};
 use std::cell::Cell;
 use std::mem;
 use std::num::NonZero;
@@ -155,13 +155,22 @@ impl EmulatorBackend {
         element_size: u32,
     ) -> Result<u64, DeviceError> {
         refuse_during_progress("an allocation")?;
-        self.emulator
-            .allocate(bytes, element_size)
-            .map_err(|_| DeviceError::OutOfMemory {
-                device: self.properties.name.clone(),
-                wanted: bytes,
-                free: self.memory().map(|memory| memory.free),
-            })
+        (self.emulator.allocate(bytes, element_size))
+            .map_err(|error| self.failed_allocation(bytes, error))
+    }
+
+    /// The error of an allocation: that of any device if memory is short, else the emulator's own.
+    fn failed_allocation(&self, bytes: u64, error: MemoryError) -> DeviceError {
+        match error {
+            MemoryError::OutOfMemory { .. } | MemoryError::MemoryExceeded { .. } => {
+                DeviceError::OutOfMemory {
+                    device: self.properties.name.clone(),
+                    wanted: bytes,
+                    free: self.memory().map(|memory| memory.free),
+                }
+            }
+            error => error.into(),
+        }
     }
 
     /// The bytes of all live allocations.
@@ -348,5 +357,20 @@ impl EmulatorBackend {
             })
         };
         self.emulator.set_progress(progress.map(reporting));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allocation_that_fails_for_another_reason_than_memory_says_which() {
+        let emulator = EmulatorBackend::new(EmulatorOptions::default());
+        let failed = |error| emulator.failed_allocation(8, error).to_string();
+        let message = failed(MemoryError::TooManyEmulators { most: 5 });
+        assert!(message.contains("5 emulators have memory"), "{message}");
+        let message = failed(MemoryError::OutOfMemory { bytes: 8 });
+        assert!(message.contains("out of memory on emulator"), "{message}");
     }
 }

@@ -235,7 +235,7 @@ pub enum DeviceError {
     #[error("no emulator: warprow was built without its feature `emulator`")]
     NoEmulator,
 
-    /// The emulator refuses what the host does to its memory.
+    /// The emulator refuses what the host does to its memory, or has no addresses for an allocation.
     #[error("emulator: {0}")]
     EmulatorMemory(#[from] simt::MemoryError),
 }
