@@ -285,7 +285,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Out of memory, more than 2^64 bytes, or the driver's.
+    /// Out of memory, more than [`isize::MAX`] bytes, or the driver's.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
         let mut buffer = DeviceBuffer::allocate(self, len)?;
         buffer.fill_zero()?;
@@ -300,7 +300,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// Out of memory, more than 2^64 bytes, or the driver's.
+    /// Out of memory, more than [`isize::MAX`] bytes, or the driver's.
     pub fn uninitialized<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>, DeviceError> {
         if len > 0 {
             self.recordings.refuse("an allocation")?;

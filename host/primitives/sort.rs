@@ -22,7 +22,8 @@ use warprow_kernels::matrix::primitives::sort::{self, DIGIT_BITS, DIGITS, Digit,
 /// ```
 ///
 /// Each 8 bits are a pass over all pairs, so pass the bits of the greatest key. The sort allocates as much memory as
-/// the two buffers have, and replaces them by new buffers. On a GPU it returns before the sort is done.
+/// the two buffers have, and may replace them by new buffers. So the sorted pairs are in the buffers, but not always in
+/// the memory that was lent to one by [`Device::buffer_from_raw`]. On a GPU the call returns before the sort is done.
 ///
 /// # Errors
 ///
