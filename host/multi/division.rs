@@ -10,6 +10,7 @@ use crate::setters::setters;
 use crate::spmm::{RowOrder, SpmmError};
 use sprs::{CsMatI, CsMatViewI};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 /// Clusters are taken if the parts then receive less than this fraction of the rows, or if less than this fraction of
 /// their nonzeros select these: they compute more during the exchange then, and use rows in their caches more often.
@@ -82,7 +83,8 @@ pub struct Layout {
     is_square: bool,
     partition: Partition,
     owners: Owners,
-    halos: Vec<Halo>,
+    /// Shared by clones.
+    halos: Arc<Vec<Halo>>,
 }
 
 impl<T: Scalar + Default> Division<T> {
@@ -201,7 +203,7 @@ impl<T: Scalar + Default> Division<T> {
         let halos = parallel::map(partition.parts().len(), halo);
         let layout = Layout {
             is_square: a.rows() == a.cols(),
-            halos,
+            halos: Arc::new(halos),
             order,
             partition,
             owners,
@@ -291,6 +293,19 @@ impl Layout {
     /// The halo of each part.
     pub fn halos(&self) -> &[Halo] {
         &self.halos
+    }
+
+    /// The halo of each part, shared.
+    pub(super) fn shared_halos(&self) -> &Arc<Vec<Halo>> {
+        &self.halos
+    }
+
+    /// The order of the rows of X.
+    pub(super) fn x_order(&self) -> Order {
+        match self.is_square {
+            true => self.order.clone(),
+            false => Order::given(),
+        }
     }
 
     /// The caller's number of a row of X.

@@ -4,9 +4,9 @@ use super::devices::Devices;
 use super::division::{Division, DivisionOptions, Layout};
 use super::exchange::Exchange;
 use super::halo::Halo;
-use super::parted::{PartShapes, PartedDense, allocate_rows};
+use super::parted::{PartRows, PartedDense, allocate_rows};
 use super::partition::RowCuts;
-use super::spmm::{operand_shapes, rows_of};
+use super::spmm::rows_of;
 use crate::csr::DeviceCsr;
 use crate::device::{Device, DeviceBuffer};
 use crate::gcn::{
@@ -31,8 +31,8 @@ pub struct Gcn<T: GcnElement> {
     parts: Vec<GcnPart<T>>,
     exchange: Exchange,
     /// Of a device's nodes alone, and with their halo.
-    own_shapes: Arc<PartShapes>,
-    local_shapes: Arc<PartShapes>,
+    own_rows: Arc<PartRows>,
+    local_rows: Arc<PartRows>,
     features: usize,
     classes: usize,
 }
@@ -149,14 +149,10 @@ impl<T: GcnElement> Gcn<T> {
             GcnPart::plan(devices.get(number), local.view(), layers, options)
         })?;
         let layout = division.into_layout();
-        let own = layout.halos().iter().map(|halo| halo.own().len());
         Ok(Self {
             exchange: Exchange::plan(devices, layout.halos())?,
-            own_shapes: Arc::new(PartShapes {
-                rows: own.clone().collect(),
-                own: own.map(|rows| 0..rows).collect(),
-            }),
-            local_shapes: Arc::new(operand_shapes(&layout)),
+            own_rows: Arc::new(PartRows::owned_of_operand(&layout)),
+            local_rows: Arc::new(PartRows::of_operand(&layout)),
             devices: devices.clone(),
             layout,
             parts,
@@ -204,7 +200,7 @@ impl<T: GcnElement> Gcn<T> {
                 found: x.dim(),
             }));
         }
-        let input = PartedDense::new(&self.devices, self.features, &self.own_shapes)?;
+        let input = PartedDense::new(&self.devices, self.features, &self.own_rows)?;
         let halos = self.layout.halos().iter();
         let rows = halos.map(|halo| rows_of(&x, &self.layout, halo.own()));
         let rows: Vec<_> = rows.collect();
@@ -221,7 +217,7 @@ impl<T: GcnElement> Gcn<T> {
     ///
     /// Features of another plan; too little device memory; a device that fails.
     pub fn run(&self, x: PartedDense<T>) -> Result<PartedDense<T>, GcnError> {
-        x.check("x", &self.devices, &self.own_shapes, self.features)?;
+        x.check("x", &self.devices, &self.own_rows, self.features)?;
         (0..self.parts[0].operators()).try_fold(x, |input, index| self.run_one(index, input))
     }
 
@@ -231,7 +227,7 @@ impl<T: GcnElement> Gcn<T> {
     ///
     /// A result of another plan; a device that failed before; a host without memory.
     pub fn download(&self, y: &PartedDense<T>) -> Result<Array2<T>, GcnError> {
-        y.check("y", &self.devices, &self.own_shapes, self.classes)?;
+        y.check("y", &self.devices, &self.own_rows, self.classes)?;
         let own = Vec::from_iter(self.layout.halos().iter().map(Halo::own));
         Ok(y.download(&self.devices, self.layout.order(), &own)?)
     }
@@ -250,7 +246,7 @@ impl<T: GcnElement> Gcn<T> {
             .each_with(inputs, |number, input| self.parts[number].run(index, input))?;
         Ok(PartedDense::of_parts(
             columns as u32,
-            &self.own_shapes,
+            &self.own_rows,
             outputs,
         ))
     }
@@ -266,7 +262,7 @@ impl<T: GcnElement> Gcn<T> {
         {
             return Ok(own);
         }
-        let mut local = PartedDense::new(&self.devices, own.features(), &self.local_shapes)?;
+        let mut local = PartedDense::new(&self.devices, own.features(), &self.local_rows)?;
         local.copy_own_rows(&own)?;
         self.exchange
             .run(&self.devices, &local, |_, _| Ok::<_, GcnError>(()))?;

@@ -6,6 +6,7 @@ use crate::operand::OperandError;
 use crate::scalar::Scalar;
 use crate::spmm::{RowOrder, SpmmError, rows_in_order};
 use sprs::{CsMatI, CsMatViewI};
+use std::sync::Arc;
 
 /// Rows that one thread copies at a time.
 const ROWS: usize = 1 << 10;
@@ -14,8 +15,8 @@ const ROWS: usize = 1 << 10;
 /// rows of X with the numbers of its rows of A.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
-    /// The number of each row in the caller's order; `None` if that is the order.
-    original: Option<Vec<u32>>,
+    /// The number of each row in the caller's order; `None` if that is the order. Clones share the list.
+    original: Option<Arc<Vec<u32>>>,
 }
 
 impl Order {
@@ -30,10 +31,7 @@ impl Order {
         let of_part = |part: u32| (part..rows).step_by(parts as usize);
         let original = (0..parts).flat_map(of_part).collect();
         let counts = (0..parts).map(|part| of_part(part).len()).collect();
-        let order = Self {
-            original: Some(original),
-        };
-        (order, counts)
+        (Self::of_permutation(original), counts)
     }
 
     /// The rows of a matrix that is stored by rows, in an order that the device finds.
@@ -53,8 +51,10 @@ impl Order {
         let values = vec![0.0_f32; a.nnz()];
         let pattern = DeviceCsr::upload_outer(device, &a, &values)?;
         let original = rows_in_order(order, pattern.pattern())?;
-        let original = original.map(|rows| rows.download()).transpose()?;
-        Ok(Self { original })
+        match original {
+            Some(rows) => Ok(Self::of_permutation(rows.download()?)),
+            None => Ok(Self::given()),
+        }
     }
 
     /// An order of the rows by their numbers in the caller's order.
@@ -76,14 +76,19 @@ impl Order {
                 });
             }
         }
-        Ok(Self {
-            original: Some(original),
-        })
+        Ok(Self::of_permutation(original))
+    }
+
+    /// The order of a permutation. Equal orders have equal fields: the caller's order has no list.
+    fn of_permutation(original: Vec<u32>) -> Self {
+        let is_given = (0..).zip(&original).all(|(row, &number)| row == number);
+        let original = (!is_given).then(|| Arc::new(original));
+        Self { original }
     }
 
     /// The number of each row in the caller's order; `None` if that is the order.
     pub fn original(&self) -> Option<&[u32]> {
-        self.original.as_deref()
+        Some(self.original.as_ref()?.as_slice())
     }
 
     /// The caller's number of a row.
@@ -101,7 +106,7 @@ impl Order {
     /// If the matrix has another number of rows, or is stored by columns.
     pub fn apply<T: Scalar>(&self, a: CsMatViewI<'_, T, u32, u32>) -> CsrMatrix<T> {
         assert!(a.is_csr(), "the matrix is stored by rows");
-        let Some(original) = &self.original else {
+        let Some(original) = self.original() else {
             return a.to_owned();
         };
         assert_eq!(original.len(), a.rows());

@@ -3,6 +3,7 @@
 use super::devices::Devices;
 use super::division::{Distribution, Division, DivisionOptions, Layout};
 use super::merged_rows::{CutRows, MergedRows};
+use super::parted::PartRows;
 use super::partition::RowCuts;
 use crate::csr::{CsrMatrix, DeviceCsr, check};
 use crate::device::DeviceError;
@@ -13,6 +14,7 @@ use crate::spmm::{RowOrder, SpmmError};
 use sprs::{CsMatI, CsMatViewI};
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How a product over several devices is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +62,8 @@ pub struct Spgemm<T: SpgemmElement> {
     devices: Devices,
     layout: Layout,
     operands: Vec<(DeviceCsr<T>, DeviceCsr<T>)>,
+    /// The rows of C on each device.
+    rows: Arc<PartRows>,
     cut_rows: CutRows,
     cols: usize,
     options: SpgemmOptions,
@@ -68,6 +72,7 @@ pub struct Spgemm<T: SpgemmElement> {
 /// A product whose rows are on several devices.
 #[derive(Debug)]
 pub struct PartedCsr<T: SpgemmElement> {
+    rows: Arc<PartRows>,
     parts: Vec<DeviceProduct<T>>,
 }
 
@@ -138,6 +143,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         })?;
         Ok(Self {
             devices: devices.clone(),
+            rows: Arc::new(PartRows::of_result(layout)),
             cut_rows: CutRows::of(layout),
             layout: division.into_layout(),
             operands,
@@ -161,7 +167,8 @@ impl<T: SpgemmElement> Spgemm<T> {
             let (a, b) = &self.operands[number];
             multiply(a, b, self.options)
         })?;
-        Ok(PartedCsr { parts })
+        let rows = Arc::clone(&self.rows);
+        Ok(PartedCsr { rows, parts })
     }
 
     /// C on the host, in the caller's order. The devices' parts are copied to their places; only rows that were cut
@@ -171,15 +178,13 @@ impl<T: SpgemmElement> Spgemm<T> {
     ///
     /// 2^32 entries or more; a product of another plan; a host without memory.
     pub fn gather(&self, product: &PartedCsr<T>) -> Result<CsrMatrix<T>, OperandError> {
-        let parts = self.layout.partition().parts();
-        let is_ours = |(part, c): (&super::Part, &DeviceProduct<T>)| {
-            (part.rows.len(), self.cols) == (c.c.pattern().rows(), c.c.pattern().cols())
-        };
-        if parts.len() != product.parts.len() || !parts.iter().zip(&product.parts).all(is_ours) {
-            return Err(OperandError::OtherParts {
-                what: "the product",
-            });
+        let what = "the product";
+        self.rows.check(what, &product.rows)?;
+        let mut cols = product.parts().map(|c| c.pattern().cols());
+        if !cols.all(|cols| cols == self.cols) {
+            return Err(OperandError::OtherParts { what });
         }
+        let parts = self.layout.partition().parts();
         let row_ptrs = self.devices.each(|number| {
             let pattern = product.parts[number].c.pattern();
             pattern.row_ptr().download()

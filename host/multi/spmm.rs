@@ -3,8 +3,8 @@
 use super::devices::Devices;
 use super::division::{Division, DivisionOptions, Layout};
 use super::exchange::Exchange;
-use super::parted::{PartShapes, PartedDense};
-use super::partition::{Part, RowCuts};
+use super::parted::{PartRows, PartedDense};
+use super::partition::RowCuts;
 use super::row_pieces::RowPieces;
 use super::spmm_part::SpmmPart;
 use crate::operand::OperandError;
@@ -78,8 +78,8 @@ pub struct Spmm<E: SpmmElement> {
     plans: Vec<SpmmPart<E>>,
     exchange: Exchange,
     pieces: RowPieces,
-    x_shapes: Arc<PartShapes>,
-    y_shapes: Arc<PartShapes>,
+    x_rows: Arc<PartRows>,
+    y_rows: Arc<PartRows>,
 }
 
 impl<E: SpmmElement> Spmm<E> {
@@ -121,8 +121,8 @@ impl<E: SpmmElement> Spmm<E> {
             devices: devices.clone(),
             exchange: Exchange::plan(devices, layout.halos())?,
             pieces: RowPieces::plan(&layout, &division.row_ptr(), options.spmm.reduction),
-            x_shapes: Arc::new(operand_shapes(&layout)),
-            y_shapes: Arc::new(result_shapes(&layout)),
+            x_rows: Arc::new(PartRows::of_operand(&layout)),
+            y_rows: Arc::new(PartRows::of_result(&layout)),
             layout,
             plans,
         })
@@ -182,7 +182,7 @@ impl<E: SpmmElement> Spmm<E> {
     ///
     /// 2^32 features or more; too little memory; the driver's.
     pub fn operand(&self, features: usize) -> Result<PartedDense<E>, SpmmError> {
-        Ok(PartedDense::new(&self.devices, features, &self.x_shapes)?)
+        Ok(PartedDense::new(&self.devices, features, &self.x_rows)?)
     }
 
     /// Room for a Y, not initialised.
@@ -191,7 +191,7 @@ impl<E: SpmmElement> Spmm<E> {
     ///
     /// 2^32 features or more; too little memory; the driver's.
     pub fn result(&self, features: usize) -> Result<PartedDense<E>, SpmmError> {
-        Ok(PartedDense::new(&self.devices, features, &self.y_shapes)?)
+        Ok(PartedDense::new(&self.devices, features, &self.y_rows)?)
     }
 
     /// `y = A x`. Each device is sent the rows of x that it needs of the others; meanwhile it multiplies rows of A, or
@@ -202,8 +202,8 @@ impl<E: SpmmElement> Spmm<E> {
     /// Another number of features in y than in x; matrices of another plan; a device that fails.
     pub fn run(&self, x: &mut PartedDense<E>, y: &mut PartedDense<E>) -> Result<(), SpmmError> {
         let features = x.features();
-        x.check("x", &self.devices, &self.x_shapes, features)?;
-        y.check("y", &self.devices, &self.y_shapes, features)?;
+        x.check("x", &self.devices, &self.x_rows, features)?;
+        y.check("y", &self.devices, &self.y_rows, features)?;
         if self.exchange.is_empty() {
             return self.compute(x, y);
         }
@@ -226,7 +226,7 @@ impl<E: SpmmElement> Spmm<E> {
     ///
     /// An x of another plan; a device that fails.
     pub fn exchange(&self, x: &mut PartedDense<E>) -> Result<(), SpmmError> {
-        x.check("x", &self.devices, &self.x_shapes, x.features())?;
+        x.check("x", &self.devices, &self.x_rows, x.features())?;
         self.exchange.run(&self.devices, x, |_, _| Ok(()))
     }
 
@@ -236,8 +236,8 @@ impl<E: SpmmElement> Spmm<E> {
     ///
     /// Those of [`run`](Self::run).
     pub fn compute(&self, x: &PartedDense<E>, y: &mut PartedDense<E>) -> Result<(), SpmmError> {
-        x.check("x", &self.devices, &self.x_shapes, x.features())?;
-        y.check("y", &self.devices, &self.y_shapes, x.features())?;
+        x.check("x", &self.devices, &self.x_rows, x.features())?;
+        y.check("y", &self.devices, &self.y_rows, x.features())?;
         let y = &*y;
         self.devices.each(|number| {
             self.plans[number].run(&*x.part(number), x.features(), &mut *y.part(number))
@@ -251,7 +251,7 @@ impl<E: SpmmElement> Spmm<E> {
     ///
     /// A y of another plan; a device that failed before; a host without memory.
     pub fn download(&self, y: &PartedDense<E>) -> Result<Array2<E>, SpmmError> {
-        y.check("y", &self.devices, &self.y_shapes, y.features())?;
+        y.check("y", &self.devices, &self.y_rows, y.features())?;
         let owned = self.layout.partition().parts().iter();
         let owned = Vec::from_iter(owned.map(|part| part.owned.clone()));
         Ok(y.download(&self.devices, self.layout.order(), &owned)?)
@@ -319,25 +319,6 @@ fn collected<E: Element + Default>(
         ArrayViewMut1::from(target).assign(&x.row(row_of(row)));
     });
     elements
-}
-
-/// The local rows of X on each device.
-pub(super) fn operand_shapes(layout: &Layout) -> PartShapes {
-    let halos = layout.halos();
-    PartShapes {
-        rows: halos.iter().map(|halo| halo.local_len()).collect(),
-        own: halos.iter().map(|halo| halo.local_own()).collect(),
-    }
-}
-
-/// The rows of Y on each device.
-fn result_shapes(layout: &Layout) -> PartShapes {
-    let parts = layout.partition().parts();
-    let own = |part: &Part| part.owned.start - part.rows.start..part.rows.len();
-    PartShapes {
-        rows: parts.iter().map(|part| part.rows.len()).collect(),
-        own: parts.iter().map(own).collect(),
-    }
 }
 
 impl<E: SpmmElement> fmt::Display for Spmm<E> {

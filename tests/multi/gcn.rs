@@ -119,3 +119,31 @@ fn features_of_another_shape_are_refused() {
         assert!(message.contains("x is 9 x 2"), "{message}");
     }
 }
+
+#[test]
+fn features_of_a_plan_with_another_order_are_refused_and_those_of_an_equal_plan_are_not() {
+    // Each node of a ring has two neighbours, so that parts have as many nodes in each order.
+    let mut neighbours = Vec::from_iter((0..40).map(|node| [(node + 39) % 40, (node + 1) % 40]));
+    neighbours.iter_mut().for_each(|pair| pair.sort_unstable());
+    let row_ptr = (0..=40).map(|node| 2 * node).collect();
+    let graph = CsrMatrix::new((40, 40), row_ptr, neighbours.concat(), vec![1.0_f64; 80]);
+    let layers = [layer(4, 2, 1)];
+    let given = DivisionOptions::new().order(RowOrder::Given);
+    let cyclic = DivisionOptions::new().distribution(Distribution::Cyclic);
+    let x = generate::dense::<f64>(40, 4, 9).unwrap();
+    for devices in device_sets() {
+        let plan = |division| {
+            let options = GcnOptions::default();
+            Gcn::plan(&devices, graph.view(), &layers, options, division).unwrap()
+        };
+        let [one, equal, other] = [given, given, cyclic].map(plan);
+        let y = equal.run(one.upload(x.view()).unwrap()).unwrap();
+        assert_eq!(one.download(&y).unwrap(), one.classify(x.view()).unwrap());
+        if devices.count().get() > 1 {
+            let error = other.run(one.upload(x.view()).unwrap()).unwrap_err();
+            assert!(error.to_string().contains("other parts: x"), "{error}");
+            let error = other.download(&y).unwrap_err();
+            assert!(error.to_string().contains("other parts: y"), "{error}");
+        }
+    }
+}

@@ -182,6 +182,30 @@ fn a_product_of_whole_rows_cuts_none() {
 }
 
 #[test]
+fn a_product_of_a_plan_with_another_order_is_refused_and_that_of_an_equal_plan_is_not() {
+    // Every row has one nonzero, so that parts have as many rows in each order.
+    let columns = (0..40).map(|row| (row * 7 + 3) % 40).collect();
+    let values = (0..40).map(|row| row as f32).collect();
+    let a = CsrMatrix::new((40, 40), (0..=40).collect(), columns, values);
+    let given = DivisionOptions::new().order(RowOrder::Given);
+    let cyclic = DivisionOptions::new().distribution(Distribution::Cyclic);
+    for devices in device_sets() {
+        let plan = |division| {
+            let options = MultiSpgemmOptions::new().division(division);
+            Spgemm::plan(&devices, a.view(), a.view(), options).unwrap()
+        };
+        let [one, equal, other] = [given, given, cyclic].map(plan);
+        let product = one.compute().unwrap();
+        let c = equal.gather(&product).unwrap();
+        assert!(verify_spgemm(a.view(), a.view(), c.view()).ok());
+        match other.gather(&product) {
+            Ok(same) => assert!(devices.count().get() == 1 && same == c),
+            Err(error) => assert!(error.to_string().contains("other parts"), "{error}"),
+        }
+    }
+}
+
+#[test]
 fn operands_that_do_not_fit_are_refused() {
     let a = generate::uniform::<f32>(5, 7, 9, 1).unwrap();
     for devices in device_sets() {

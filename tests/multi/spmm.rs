@@ -239,6 +239,71 @@ fn wrong_shapes_and_matrices_of_other_plans_are_refused() {
 }
 
 #[test]
+fn matrices_of_a_plan_with_another_order_are_refused_and_those_of_an_equal_plan_are_not() {
+    // Every row has two nonzeros, so that parts have as many rows in each order.
+    let columns = (0..40).flat_map(|row| [row / 2, row / 2 + 20]).collect();
+    let row_ptr = (0..=40).map(|row| 2 * row).collect();
+    let a = CsrMatrix::new((40, 40), row_ptr, columns, vec![1.0_f32; 80]);
+    let replicated = DivisionOptions::new().operand(OperandRows::Replicated);
+    let given = replicated.order(RowOrder::Given);
+    let cyclic = replicated.distribution(Distribution::Cyclic);
+    let whole = WholeProduct::<f32>::new(a.view(), 3, 7);
+    for devices in device_sets() {
+        let plan = |division| {
+            let options = MultiSpmmOptions::new().division(division);
+            Spmm::plan(&devices, whole.a(), options).unwrap()
+        };
+        let [one, equal, other] = [given, given, cyclic].map(plan);
+        let mut x = one.upload(whole.x().view()).unwrap();
+        let mut y = equal.result(3).unwrap();
+        equal.run(&mut x, &mut y).unwrap();
+        assert!(whole.verify(one.download(&y).unwrap().view()).is_exact());
+        x.copy_own_rows(&y).unwrap();
+        if devices.count().get() == 1 {
+            // The only part has all rows in the caller's order.
+            other.run(&mut x, &mut y).unwrap();
+            continue;
+        }
+        let (mut other_x, mut other_y) = (other.operand(3).unwrap(), other.result(3).unwrap());
+        let errors = [
+            other.run(&mut x, &mut other_y),
+            other.run(&mut other_x, &mut y),
+            other.exchange(&mut x),
+            other.compute(&x, &mut other_y),
+            other.download(&y).map(drop),
+            other_x.copy_own_rows(&y).map_err(Into::into),
+        ];
+        for (number, error) in errors.into_iter().enumerate() {
+            let message = error.expect_err(&format!("call {number}")).to_string();
+            assert!(message.contains("other parts"), "call {number}: {message}");
+        }
+    }
+}
+
+#[test]
+fn an_operand_whose_parts_have_other_rows_of_their_neighbours_is_refused() {
+    let shift = |by: u32| {
+        let columns = (0..40).map(|row| (row + by) % 40).collect();
+        CsrMatrix::new((40, 40), (0..=40).collect(), columns, vec![1.0_f32; 40])
+    };
+    let given = DivisionOptions::new().order(RowOrder::Given);
+    let options = MultiSpmmOptions::new().division(given);
+    for devices in device_sets() {
+        // Each part of both plans receives one row, the first behind its own or the last before them.
+        let [next, previous] =
+            [1, 39].map(|by| Spmm::plan(&devices, shift(by).view(), options).unwrap());
+        let of_next = next.upload(Array2::ones((40, 3)).view()).unwrap();
+        // Results have the same rows.
+        let mut y = next.result(3).unwrap();
+        let is_refused = previous.compute(&of_next, &mut y).is_err();
+        assert_eq!(is_refused, devices.count().get() > 1, "{previous}");
+        let mut x = previous.operand(3).unwrap();
+        x.copy_own_rows(&of_next).unwrap();
+        previous.run(&mut x, &mut y).unwrap();
+    }
+}
+
+#[test]
 fn a_part_of_a_band_has_rows_that_run_during_the_exchange() {
     let a = band(203, 3);
     for devices in device_sets() {
