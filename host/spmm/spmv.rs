@@ -1,6 +1,7 @@
 //! SpMV, sparse times a vector: `y = A x`, which is SpMM with one feature.
 
 use super::{Spmm, SpmmElement, SpmmError, SpmmOptions};
+use crate::csr::DeviceCsr;
 use crate::dense::{DenseOperand, DenseOperandMut};
 use crate::device::Device;
 use ndarray::{Array1, ArrayView1, Axis};
@@ -48,9 +49,41 @@ impl<E: SpmmElement> Spmv<E> {
         Spmm::plan(device, a, options).map(Self)
     }
 
+    /// As [`plan`](Self::plan), for an A that is already on its device, as [`Spmm::plan_device`] does for matrices.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spmm::plan_device`].
+    pub fn plan_device(a: &DeviceCsr<E::Sum>, options: SpmmOptions) -> Result<Self, SpmmError> {
+        let options = options.features(1);
+        Spmm::plan_device(a, options).map(Self)
+    }
+
     /// The plan as one for dense matrices: its sizes, its kernel, its time.
     pub fn as_spmm(&self) -> &Spmm<E> {
         &self.0
+    }
+
+    /// The plan as one for dense matrices, to be changed: [`Spmm::set_values`] gives it new values.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use sprs::CsMatI;
+    /// use warprow::{Device, SpmmOptions, Spmv};
+    ///
+    /// # fn main() -> Result<(), warprow::Error> {
+    /// // [ . 2 ]
+    /// // [ 1 . ]
+    /// let a = CsMatI::<f32, u32, u32>::new((2, 2), vec![0, 1, 2], vec![1, 0], vec![2.0, 1.0]);
+    /// let device = Device::open()?;
+    /// let mut spmv = Spmv::plan(&device, a.view(), SpmmOptions::new().updatable(true))?;
+    /// spmv.as_spmm_mut().set_values(&[3.0, 4.0])?;
+    /// assert_eq!(spmv.multiply(array![1.0, 10.0].view())?, array![30.0, 4.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn as_spmm_mut(&mut self) -> &mut Spmm<E> {
+        &mut self.0
     }
 
     /// `y = A x`, with as many elements in `x` as A has columns, and in `y` as it has rows. Else as [`Spmm::run`].

@@ -7,8 +7,8 @@ use support::devices;
 use warprow::device::{Device, DeviceProfile, EmulatorOptions};
 use warprow::reference::WholeProduct;
 use warprow::{
-    Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, Spmv, bf16, f16, generate,
-    reference,
+    DeviceCsr, Reduction, Spmm, SpmmElement, SpmmKernel, SpmmOptions, SpmmTuning, Spmv, bf16, f16,
+    generate, reference,
 };
 
 const SKEWED: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
@@ -22,6 +22,25 @@ fn spmv_is_the_product_with_one_vector() {
         assert_eq!(spmv.as_spmm().kernel(), SpmmKernel::Spmv);
         let y = spmv.multiply(x.column(0)).unwrap().insert_axis(Axis(1));
         assert_right(a.view(), x.view(), &y, spmv.as_spmm());
+    }
+}
+
+#[test]
+fn spmv_takes_a_matrix_of_the_device_and_new_values() {
+    let a = generate::rmat::<f32>(700, 9_000, SKEWED, 3).unwrap();
+    let doubled = a.map(|value| 2.0 * value);
+    let x = generate::dense::<f32>(700, 1, 4).unwrap();
+    for device in devices() {
+        let options = SpmmOptions::new().updatable(true);
+        let wanted = Spmv::plan(&device, a.view(), options).unwrap();
+        let stored = DeviceCsr::upload(&device, a.view()).unwrap();
+        let mut spmv = Spmv::plan_device(&stored, options).unwrap();
+        assert_eq!(spmv.as_spmm().kernel(), SpmmKernel::Spmv);
+        let y = spmv.multiply(x.column(0)).unwrap();
+        assert_eq!(y, wanted.multiply(x.column(0)).unwrap(), "{spmv}");
+        spmv.as_spmm_mut().set_values(doubled.data()).unwrap();
+        let y = spmv.multiply(x.column(0)).unwrap().insert_axis(Axis(1));
+        assert_right(doubled.view(), x.view(), &y, spmv.as_spmm());
     }
 }
 
