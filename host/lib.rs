@@ -1,7 +1,7 @@
 //! Sparse kernels for NVIDIA GPUs, written in Rust from the first line to the last, and an emulator that runs them.
 //!
 //! ```
-//! use warprow::{Device, Spmm, SpmmOptions, matrix_market::read_matrix_market};
+//! use warprow::{Device, Spmm, SpmmOptions, matrix_market::read_matrix_market, ndarray};
 //!
 //! # fn main() -> Result<(), warprow::Error> {
 //! let a = read_matrix_market::<f32>("data/small.mtx")?;
@@ -16,7 +16,7 @@
 //! # }
 //! ```
 //!
-//! Sparse matrices are `sprs` matrices with u32 indices, dense ones `ndarray` arrays, row-major. An operation has a
+//! Sparse matrices are [`sprs`] matrices with u32 indices, dense ones [`ndarray`] arrays, row-major. An operation has a
 //! *plan*, made once for a matrix on a device, and many *runs*, which allocate partial sums at first and then nothing.
 //!
 //! All features but the conversions `faer` and `nalgebra-sparse` are on by default. They decide what is compiled:
@@ -103,6 +103,8 @@ pub use gcn::{Gcn, GcnElement, GcnLayer, GcnOptions};
 #[cfg(feature = "gemm")]
 pub use gemm::{Gemm, GemmElement, GemmKernel, GemmOptions, GemmTuning};
 pub use half::{bf16, f16};
+/// The crate of dense matrices, in the version of this crate's signatures.
+pub use ndarray;
 pub use primitives::{scan, sort};
 pub use scalar::Scalar;
 #[cfg(feature = "spgemm")]
@@ -114,6 +116,8 @@ pub use spmm::{
     Reduction, RowOrder, Spmm, SpmmElement, SpmmKernel, SpmmMeasurement, SpmmOptions, SpmmTuning,
     Spmv,
 };
+/// The crate of sparse matrices, in the version of this crate's signatures.
+pub use sprs;
 
 /// Tests the code of the README.
 #[cfg(doctest)]
