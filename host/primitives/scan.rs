@@ -24,8 +24,8 @@ use warprow_kernels::matrix::primitives::scan;
 ///
 /// # Errors
 ///
-/// A sum of all of 2^32 or more, and the elements are then the sums modulo 2^32; a buffer of another device, or one that
-/// does not start at a multiple of 16 bytes; too little device memory; the driver's.
+/// A sum of all of 2^32 or more, and the elements are then the sums modulo 2^32; a buffer of another device, or one
+/// that does not start at a multiple of 16 bytes; too little device memory; the driver's.
 pub fn exclusive_scan(
     device: &Device,
     counts: &mut DeviceBuffer<u32>,
