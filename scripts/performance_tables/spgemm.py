@@ -19,7 +19,9 @@ HEAD = [
 ]
 REUSE = "cusparse_reuse"
 DEFAULT = "cusparse_default"
+# The kernels before the last changes, and of which day they are.
 BEFORE = "warprow_before"
+KERNELS_BEFORE = "2026-11-24"
 
 
 def products(folder):
@@ -100,12 +102,19 @@ def validation(folder):
     if gains:
         mean = math.exp(sum(map(math.log, gains)) / len(gains))
         text = prose(
-            f"In the geometric mean of {len(gains)} products, the present kernels are {mean:.2f} times as fast as those",
-            "of 2026-11-24.",
+            f"In the geometric mean of {len(gains)} products, kernels of {measured_at(results, OURS)} are",
+            f"{mean:.2f} times as fast as those of {KERNELS_BEFORE}, which were measured on {measured_at(results, BEFORE)}.",
         )
-    head = ["matrix", "products", "entries of C", "ms on 2026-11-24", "ms", "times as fast"]
+    head = ["matrix", "products", "entries of C", f"ms, kernels of {KERNELS_BEFORE}", "ms", "times as fast as those"]
     text += "\n" + table([*head, "times as fast as cuSPARSE", *HEAD[-2:]], rows)
     return text + prose(measured(results, ("cusparse", "cuSPARSE"))) + "[Results]({folder}/spgemm_validation.jsonl).\n"
+
+
+def measured_at(results, impl):
+    """The dates of an implementation's results, and the checksums of its kernels."""
+    found = [result for result in results if result["impl"] == impl]
+    dates, kernels = (", ".join(sorted({str(result.get(key)) for result in found})) for key in ("date", "ptx"))
+    return f"{dates} (PTX {kernels})"
 
 
 def beside_cusparse(ours, case):
