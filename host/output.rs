@@ -205,3 +205,27 @@ impl Drop for Replacement {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::env;
+
+    #[test]
+    fn a_file_keeps_its_content_if_writing_another_fails_halfway() {
+        let folder = env::temp_dir().join(format!("warprow-output-{}", process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("a.mtx");
+        fs::write(&path, "before").unwrap();
+        let output = Output::create(&path).unwrap();
+        let written = output.write(|file| {
+            // More than the buffer, so that a part of it is in the file.
+            file.write_all(&[b'x'; 1 << 17])?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert!(written.is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

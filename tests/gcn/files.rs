@@ -41,6 +41,7 @@ fn a_network_trained_by_pytorch_gives_what_it_gives_there() {
     for device in devices() {
         let mut gcn = Gcn::plan(&device, graph.view(), &layers, GcnOptions::default()).unwrap();
         let y = gcn.classify(x.view()).unwrap();
+        assert_eq!(y.dim(), wanted.dim());
         for (found, wanted) in y.iter().zip(&wanted) {
             let error = (f64::from(*found) / wanted - 1.0).abs();
             assert!(error <= 1e-5, "{found} on {device}, wanted {wanted}");

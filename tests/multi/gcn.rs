@@ -81,6 +81,7 @@ fn a_network_over_several_devices_gives_what_one_gives() {
                 let gcn = Gcn::plan(&devices, graph.view(), &layers, options, division).unwrap();
                 for _ in 0..2 {
                     let y = gcn.classify(x.view()).unwrap();
+                    assert_eq!(y.dim(), wanted.dim());
                     for (found, wanted) in y.iter().zip(&wanted) {
                         let bound = 1e-13 * wanted.abs().max(1.0);
                         assert!((found - wanted).abs() <= bound, "{found}, {wanted}: {gcn}");

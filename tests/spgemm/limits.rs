@@ -4,8 +4,8 @@ use crate::{WAYS, bin_limits, products, whole};
 use std::fs;
 use support::devices;
 use warprow::device::{Device, DeviceProfile, EmulatorOptions};
-use warprow::spgemm::{BinLimits, Spgemm, SpgemmOptions};
-use warprow::{DeviceCsr, reference};
+use warprow::spgemm::{self, BinLimits, Spgemm, SpgemmOptions};
+use warprow::{CsrMatrix, DeviceCsr, reference};
 use warprow_kernels::spgemm::products::bins::{RowWork, numeric};
 use warprow_kernels::spgemm::symbolic::bitmap_rows;
 
@@ -103,4 +103,32 @@ fn sparse_bitmaps_on_a_gpu_of_little_shared_memory_are_done_in_windows() {
         !launches.contains_key("spgemm_bitmap_rows_0"),
         "{launches:?}"
     );
+}
+
+#[test]
+fn a_product_of_more_entries_than_a_row_pointer_counts_is_refused() {
+    let number = 70_000;
+    let ones = vec![1.0_f32; number as usize];
+    let column = CsrMatrix::new(
+        (number as usize, 1),
+        (0..=number).collect(),
+        vec![0; number as usize],
+        ones.clone(),
+    );
+    let row = CsrMatrix::new(
+        (1, number as usize),
+        vec![0, number],
+        (0..number).collect(),
+        ones,
+    );
+    for device in devices() {
+        let [a, b] = [&column, &row].map(|m| DeviceCsr::upload(&device, m.view()).unwrap());
+        let options = SpgemmOptions::default();
+        let symbolic = Spgemm::<f32>::symbolic(a.pattern(), b.pattern(), options);
+        let multiplied = spgemm::multiply(&a, &b, options);
+        for error in [symbolic.map(|_| ()), multiplied.map(|_| ())] {
+            let text = error.unwrap_err().to_string();
+            assert!(text.contains("4900000000"), "{text}");
+        }
+    }
 }

@@ -66,6 +66,7 @@ fn a_network_that_pytorch_has_trained_classifies_as_there() {
     ]);
     let y = read_dense::<f64>(folder.path("y.npy")).unwrap();
     let wanted = read_dense::<f64>(data.join("karate-y.npy")).unwrap();
+    assert_eq!(y.dim(), wanted.dim());
     assert!(
         y.iter()
             .zip(&wanted)

@@ -320,5 +320,5 @@ fn the_doctor_multiplies_on_the_emulator() {
     let insists = warprow(&["doctor", "--device", "cuda:4000"])
         .output()
         .unwrap();
-    let _ = insists;
+    assert_eq!(insists.status.code(), Some(1), "{insists:?}");
 }
