@@ -4,6 +4,7 @@ mod few_rows;
 mod in_phase;
 mod random_accesses;
 mod rows_in_step;
+mod short_rows;
 
 use super::candidate::FeatureRow;
 use super::*;

@@ -94,7 +94,7 @@ impl Product<'_> {
     }
 
     /// The rows that end with a nonzero of a warp of `vector`, where one ends: its sub-warps end theirs together then.
-    fn rows_that_end_together(&self) -> f64 {
+    pub fn rows_that_end_together(&self) -> f64 {
         let sub_warps = 32.0 / self.lanes;
         let ends = (1.0 / self.mean_row).min(MOST_ROW_ENDS);
         sub_warps * ends / (1.0 - (1.0 - ends).powf(sub_warps))
