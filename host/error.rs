@@ -65,7 +65,7 @@ pub enum Error {
     #[error(transparent)]
     Read(#[from] ReadError),
 
-    /// A Matrix Market file cannot be written.
+    /// A file cannot be written.
     #[cfg(any(
         feature = "edge-list",
         feature = "matrix-market",

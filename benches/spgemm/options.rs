@@ -63,7 +63,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: u32,
 
-    /// BinLimits between kernels, `NAME=NUMBER`
+    /// Limits between kernels, `NAME=NUMBER`
     #[arg(long, value_name = "NAME=NUMBER", value_delimiter = ',', hide = true)]
     bin_limits: Vec<String>,
 }

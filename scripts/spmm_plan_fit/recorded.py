@@ -7,7 +7,7 @@ import numpy as np
 # Rows of a window whose distinct columns the plan counts.
 WINDOWS = [8, 64, 1024]
 
-# Peak rates of the GPUs: bytes of memory per second, clock, as host/device/profile.rs has them.
+# Peak rates of the GPUs: bytes of memory per second, clock, as the files of host/device/profile/ have them.
 RATES = {
     "NVIDIA H200": (4.8e12, 1.98e9),
     "NVIDIA H100 80GB HBM3": (3.35e12, 1.98e9),

@@ -227,9 +227,9 @@ impl Emulator {
 
     /// Calls `thread` once for each thread of the grid, and returns when all calls have returned.
     ///
-    /// - A kernel that never ends is not detected. Lanes that spin on an atomic operation let other lanes run, and
-    ///   after a while further blocks, at most 16 on one OS thread.
-    /// - A thread has a stack of 64 KiB. A kernel that needs more ends the process with a segmentation fault.
+    /// - A kernel that takes more steps than [`Options`](crate::Options) allow is a fault. Lanes that spin on an atomic
+    ///   operation let other lanes run, and after a while further blocks, at most 16 on one OS thread.
+    /// - A thread has a stack of 64 KiB. A kernel that needs more ends the process, with a message that names it.
     /// - A fault unwinds all threads that still wait. So kernels need `panic = "unwind"`, must not be `extern "C"`, and
     ///   their destructors must not call functions of [`lane`](crate::lane).
     /// - The first launch wraps the panic hook of the process. A panic in a kernel then becomes a [`Fault`] and is not
