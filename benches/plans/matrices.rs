@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use sprs::CsMatI;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use warprow::generate::{self, Communities, GenerateError};
 
 /// All matrices but random ones.
@@ -17,14 +18,15 @@ pub fn all() -> impl Iterator<Item = &'static Matrix> {
     list::MATRICES.iter().chain(few_rows::FEW_ROWS)
 }
 
-/// So many random matrices, each with numbers of features: those of its own product and of the next two, if it fits in
-/// the same limits with them.
+/// So many random matrices, each with numbers of features: those of its own product and of the next two, each once, if
+/// it fits in the same limits with them.
 pub fn random(count: u32, seed: u64) -> Vec<(Matrix, Vec<u32>)> {
     let products = random::products(count + 2, seed, false);
     let with_features = |three: &[RandomProduct]| {
         let features = three.iter().map(|product| product.features);
         let fits = |&features: &u32| three[0].with_features(features).is_some();
-        (Matrix::random(three[0]), features.filter(fits).collect())
+        let features: BTreeSet<u32> = features.filter(fits).collect();
+        (Matrix::random(three[0]), features.into_iter().collect())
     };
     products.windows(3).map(with_features).collect()
 }

@@ -103,7 +103,8 @@ def validation(folder):
         mean = math.exp(sum(map(math.log, gains)) / len(gains))
         text = prose(
             f"In the geometric mean of {len(gains)} products, kernels of {measured_at(results, OURS)} are",
-            f"{mean:.2f} times as fast as those of {KERNELS_BEFORE}, which were measured on {measured_at(results, BEFORE)}.",
+            f"{mean:.2f} times as fast as those of {KERNELS_BEFORE},",
+            f"which were measured on {measured_at(results, BEFORE)}.",
         )
     head = ["matrix", "products", "entries of C", f"ms, kernels of {KERNELS_BEFORE}", "ms", "times as fast as those"]
     text += "\n" + table([*head, "times as fast as cuSPARSE", *HEAD[-2:]], rows)

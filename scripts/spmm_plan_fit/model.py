@@ -206,13 +206,14 @@ def predict(s, c, parts=False):
     # Each resource's time.
     per_ms = s.multiprocessors * s.clock / 1e3
     loaded = s.nnz * tiles
-    # Rows in the order by length share no accesses to memory, of columns and of values, and no sectors of Y.
-    # The share of the rows whose neighbours in the matrix are in other bins; empirical.
+    # The share of the rows whose neighbours in the matrix are in other bins; empirical. They share no accesses to
+    # memory, of columns and of values, and no sectors of Y.
     filled = s.row_bins[:, :, 0].sum(1)
     scattered = np.minimum(1, 2 * (1 - (s.row_bins[:, :, 0] ** 2).sum(1) / np.maximum(filled, 1) ** 2))
     of_binned_row = ITEM_BYTES * s.rows_ + 2 * (PART_OF_LINE * LINE - 4) * filled * scattered
     lists = 8 * s.nnz + s.binned * of_binned_row
-    results = s.rows_ * np.where(s.binned, row_bytes + scattered * (touched(32.0) - row_bytes), row_bytes * (2 * s.blocks - 1))
+    of_binned_y = row_bytes + scattered * (touched(32.0) - row_bytes)
+    results = s.rows_ * np.where(s.binned, of_binned_y, row_bytes * (2 * s.blocks - 1))
     # Tiles at random addresses: those of X, and of Y if its rows are in another order.
     of_tile = np.maximum(touched(32.0), PART_OF_LINE * touched(LINE))
     of_results = np.where(s.ordered, s.rows_ * tiles * of_tile * (2 * s.blocks - 1), results)

@@ -1,6 +1,7 @@
 """The recorded sweeps: an array for each number that the cost model needs, an element for each measured candidate."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 
@@ -32,11 +33,11 @@ def width(features):
 
 
 def loads(lanes, width_, features, is_plain):
-    """Loads of a lane of `vector`: of those that there are instances of, the one with the least cost. A plain product has
-    one block of columns, and the rows in the caller's order.
+    """Loads of a lane of `vector`: of those that there are instances of, the one with the least cost. A plain product
+    has one block of columns, and the rows in the caller's order.
 
-    As kernels-gpu/spmm/src/product/vector/variant.rs has it. The H100's sweep is older than some instances for more than
-    100 features, which it does not have."""
+    As kernels-gpu/spmm/src/product/vector/variant.rs has it. The H100's sweep is older than some instances for more
+    than 100 features, which it does not have."""
     instances = {(8, 1): (2,), (16, 1): (2, 3) if is_plain else (3,), (32, 1): (2, 4), (32, 2): (1, 2)}
     instances = instances.get((lanes, width_), (1,))
     return min(instances, key=lambda passes: (-(-features // (width_ * lanes * passes)) * (passes + 1), -passes))
@@ -106,7 +107,7 @@ class Sweeps:
                 line = json.loads(text)
                 if line["line"] == "device":
                     devices.append(line)
-                    self.names.append(line["device"] + (", random" if "random" in str(path) else ""))
+                    self.names.append(line["device"] + (", random" if "random" in Path(path).name else ""))
                 elif line["line"] == "matrix":
                     matrices[line["matrix"]] = line
                 else:

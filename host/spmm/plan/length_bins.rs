@@ -159,8 +159,9 @@ impl LengthBins {
         used as f64
     }
 
-    /// The probability that two rows or columns at random, that have nonzeros, are in the same bin; 1 if none have.
-    pub fn same_bin(&self) -> f64 {
+    /// The probability that two rows or columns at random, that have nonzeros, have lengths between the same powers of
+    /// two; 1 if none have.
+    pub fn same_octave(&self) -> f64 {
         let used = self.used();
         let squares = self.iter().map(|(_, number, _)| number * number);
         match used > 0.0 {

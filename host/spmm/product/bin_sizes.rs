@@ -24,11 +24,11 @@ const MULTIPLES: [f64; 2] = [6.0, 4.0];
 /// That power. The best length grows more slowly than the share: 512 nonzeros for a share of 370, 2048 for 2200.
 const POWER: f64 = 0.8;
 
-/// The range of the longest row that is not cut.
+/// The range of the longest row that is not cut, before [`SPARED_BATCHES`].
 const LONGEST: [f64; 2] = [64.0, 4096.0];
 
-/// Rows of usual length are not cut, as that costs more time than the better balance saves: those of up to this multiple
-/// of the mean, rounded up to a power of two. The first number is for few lanes of a nonzero, the second for more.
+/// Rows of usual length are not cut, as that costs more time than the better balance saves: those of up to this
+/// multiple of the mean, rounded up to a power of two. The first number is for few lanes of a nonzero, the second for more.
 const MEANS: [f64; 2] = [2.0, 1.5];
 
 /// So many lanes of a nonzero are few.
@@ -72,7 +72,7 @@ pub struct RowLengths {
 
 /// The binary logarithm of the nonzeros of the longest row that is not cut.
 pub fn log_longest(of: RowLengths, resident_warps: u32, lanes_of_nonzero: u32) -> u32 {
-    let usual = log_longest_of_many(of, resident_warps, lanes_of_nonzero);
+    let usual = log_usual_longest(of, resident_warps, lanes_of_nonzero);
     let spared = |&longest: &u32| {
         let more = u64::from(longest.saturating_sub(1 << usual));
         let nonzeros_of_batch = u64::from(WARP_SIZE) * group_sum::LOADS as u64;
@@ -84,8 +84,8 @@ pub fn log_longest(of: RowLengths, resident_warps: u32, lanes_of_nonzero: u32) -
     })
 }
 
-/// The same for a matrix with many long rows.
-fn log_longest_of_many(of: RowLengths, resident_warps: u32, lanes_of_nonzero: u32) -> u32 {
+/// The same by the size of the matrix alone, whatever its longest row.
+fn log_usual_longest(of: RowLengths, resident_warps: u32, lanes_of_nonzero: u32) -> u32 {
     let RowLengths { rows, nonzeros, .. } = of;
     let [of_few_lanes, of_more] = MULTIPLES;
     let multiple = if lanes_of_nonzero <= 2 {
@@ -290,6 +290,11 @@ mod tests {
         assert_eq!(longest(64 + 16, 32), 128);
         assert_eq!(longest(64 + 17, 32), 64);
         assert_eq!(longest(u32::MAX, 32), 64);
+        let of_many = RowLengths {
+            longest: Some(4096 + 512),
+            ..any(9, u32::MAX)
+        };
+        assert_eq!(1 << log_longest(of_many, WARPS, 1), 8192);
     }
 
     /// Those of an H200.

@@ -128,8 +128,9 @@ impl Product<'_> {
 
     /// Bytes of the columns, the values and the items that a tile takes.
     fn list_bytes(&self) -> f64 {
-        // Rows in bins share no lines, neither of columns nor of values: each list of a row takes the time of one more
-        // part of a line. The L2 cache is charged for the same bytes, although its sectors are smaller.
+        // Rows whose neighbours are in other bins share no lines of columns or values: for each list, such a row takes
+        // the time of one more part of a line. The L2 cache is charged for the same bytes, although its sectors are
+        // smaller.
         let of_binned_rows = match self.has_kernel(SpmmKernel::RowBins) {
             true => {
                 let of_list = PART_OF_LINE * LINE - WORD;
@@ -144,7 +145,7 @@ impl Product<'_> {
     /// Bytes of Y that are loaded and stored.
     fn result_bytes(&self) -> f64 {
         if self.has_kernel(SpmmKernel::RowBins) {
-            // Rows of Y in the order by length share no sectors. They may share lines, as bins keep the matrix's order.
+            // Rows of Y whose neighbours are in other bins share no sectors; the others are contiguous.
             let bytes = self.candidate.row.bytes();
             self.rows * (bytes + self.scattered_rows() * (self.tile.loaded(SECTOR) - bytes))
         } else {
@@ -153,9 +154,10 @@ impl Product<'_> {
     }
 
     /// The share of the rows of `row_bins` whose neighbours in the matrix are in other bins. It is empirical: all rows,
-    /// unless more than half of the neighbours are in the same bin.
+    /// unless more than half of the neighbours have lengths between the same powers of two. The kernel's bins are
+    /// finer.
     fn scattered_rows(&self) -> f64 {
-        let neighbours_in_other_bins = 1.0 - self.a.lengths.same_bin();
+        let neighbours_in_other_bins = 1.0 - self.a.lengths.same_octave();
         (2.0 * neighbours_in_other_bins).min(1.0)
     }
 

@@ -1,5 +1,5 @@
-//! The constants of the cost model. `scripts/fit-spmm-plan` has fitted them to bench/results/*/spmm_sweep.jsonl, what
-//! planning costs to that of the H200 alone, and writes this file. It fitted these when `PART_OF_LINE_IN_L2` was 0.45.
+//! The constants of the cost model. `scripts/fit-spmm-plan` has fitted them to bench/results/*/spmm_sweep*.jsonl, what
+//! planning costs to spmm_sweep.jsonl of the H200 alone, and writes this file.
 
 /// The constants.
 #[derive(Clone, Copy, Debug)]

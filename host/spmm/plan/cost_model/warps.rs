@@ -216,7 +216,7 @@ impl Product<'_> {
                 let of_batches = self.batches(self.longest_of_warp()) * c.cycles_per_batch;
                 (rows, rows * (c.cycles_per_group + lookup + of_batches))
             }
-            // It loads the next nonzeros before it adds up the present ones: only a small matrix waits.
+            // `spmv` loads the next nonzeros before it adds up the present ones: only a small matrix waits.
             SpmmKernel::Spmv => (1.0, CYCLES_OF_SPMV),
             _ => self.binned.map_or((rows, 0.0), |binned| {
                 let cycles = binned.warps * c.cycles_per_binned_row;

@@ -18,12 +18,12 @@ fn seconds(a: &Statistics, candidate: Candidate) -> f64 {
 }
 
 #[test]
-fn rows_in_bins_take_less_time_if_their_neighbours_are_in_the_same_bin() {
+fn rows_in_bins_take_less_time_if_their_neighbours_are_in_the_same_octave() {
     let bins = row(2).row_bins().unwrap();
     let (in_one, in_two) = (mixed(2, 2), mixed(1, 3));
     assert_eq!(in_one.nonzeros, in_two.nonzeros);
-    assert_eq!(in_one.lengths.same_bin(), 1.0);
-    assert_eq!(in_two.lengths.same_bin(), 0.5);
+    assert_eq!(in_one.lengths.same_octave(), 1.0);
+    assert_eq!(in_two.lengths.same_octave(), 0.5);
     let (one, two) = (seconds(&in_one, bins), seconds(&in_two, bins));
     assert!(one < 0.8 * two, "{one} s, {two} s");
 }
