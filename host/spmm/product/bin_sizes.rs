@@ -40,8 +40,8 @@ const MOST_SHARES: f64 = 4.0;
 /// A usual length may exceed [`MOST_SHARES`] up to this, if the mean is not longer: for few lanes, and for more.
 const UNCUT: [f64; 2] = [512.0, 128.0];
 
-/// No row is cut if the longest has at most so many batches more than one that is not cut: they take less time than
-/// adding up parts does.
+/// No row is cut if the longest has at most so many batches of nonzeros more than the limit for cutting: these batches
+/// take less time than adding up parts.
 const SPARED_BATCHES: u64 = 4;
 
 /// Groups have one of these numbers of lanes at most.

@@ -93,7 +93,8 @@ impl Product<'_> {
         of_task + of_order
     }
 
-    /// The rows that end with a nonzero of a warp of `vector`, where one ends: its sub-warps end theirs together then.
+    /// The mean number of sub-warps of a warp of `vector` whose rows end at the same step, where at least one row ends.
+    /// They issue the instructions together. That each block of columns ends each row is not counted.
     pub fn rows_that_end_together(&self) -> f64 {
         let sub_warps = 32.0 / self.lanes;
         let ends = (1.0 / self.mean_row).min(MOST_ROW_ENDS);
