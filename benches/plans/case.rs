@@ -6,6 +6,7 @@ use crate::harness::measure::{Effort, measure};
 use serde::Serialize;
 use std::time::Duration;
 use warprow::device::DeviceBuffer;
+use warprow::spmm::SpmmElement;
 use warprow::{DeviceCsr, RowOrder, Spmm, SpmmKernel};
 
 /// Samples of a time, and work before the first one: the device is busy from one candidate to the next.
@@ -46,11 +47,11 @@ pub struct Measured {
 }
 
 /// The times for one number of features.
-pub fn case(
-    stored: &DeviceCsr<f32>,
+pub fn case<T: SpmmElement>(
+    stored: &DeviceCsr<T::Sum>,
     features: u32,
-    x: &DeviceBuffer<f32>,
-    y: &mut DeviceBuffer<f32>,
+    x: &DeviceBuffer<T>,
+    y: &mut DeviceBuffer<T>,
     runs: &Options,
 ) -> anyhow::Result<Vec<Measured>> {
     let mean_row = stored.pattern().nnz() as f64 / stored.pattern().rows().max(1) as f64;
@@ -70,11 +71,11 @@ pub fn case(
             continue;
         }
         let options = candidate.options(features);
-        let mut plan = Spmm::<f32>::plan_device(stored, options)?;
+        let mut plan = Spmm::<T>::plan_device(stored, options)?;
         if candidate.setting != Setting::Set {
             // The first plan has the driver compile kernels.
             drop(plan);
-            plan = Spmm::<f32>::plan_device(stored, options)?;
+            plan = Spmm::<T>::plan_device(stored, options)?;
         }
         let is_set = candidate.setting == Setting::Set;
         if is_set
@@ -113,13 +114,18 @@ fn least(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 }
 
 /// Whether X is to be in shared memory, and does not fit there.
-fn lacks_shared_x(plan: &Spmm<f32>, set: Candidate, features: u32) -> bool {
+fn lacks_shared_x<T: SpmmElement>(plan: &Spmm<T>, set: Candidate, features: u32) -> bool {
     let has_shared_x = |name: &&str| name.contains("shared_x");
     set.shared_x == Some(true) && !plan.entry_points(features).iter().any(has_shared_x)
 }
 
 /// Whether another candidate that the sweep sets has run with the same choices: not every request has an instance.
-fn runs_already(results: &[Measured], plan: &Spmm<f32>, set: Candidate, features: u32) -> bool {
+fn runs_already<T: SpmmElement>(
+    results: &[Measured],
+    plan: &Spmm<T>,
+    set: Candidate,
+    features: u32,
+) -> bool {
     results.iter().any(|other| {
         other.candidate.setting == Setting::Set
             && (other.candidate.task_size, other.candidate.joined) == (set.task_size, set.joined)
@@ -150,12 +156,12 @@ fn loses(results: &[Measured], order: RowOrder) -> bool {
     })
 }
 
-fn time(
-    plan: &Spmm<f32>,
+fn time<T: SpmmElement>(
+    plan: &Spmm<T>,
     candidate: Candidate,
     features: u32,
-    x: &DeviceBuffer<f32>,
-    y: &mut DeviceBuffer<f32>,
+    x: &DeviceBuffer<T>,
+    y: &mut DeviceBuffer<T>,
     best: Option<f64>,
 ) -> anyhow::Result<Measured> {
     let (x_len, y_len) = (

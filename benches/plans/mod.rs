@@ -9,7 +9,8 @@
 //! with its statistics, and for each number of features a line with the times of the plan's own choices, predicted and
 //! measured, and of each candidate: kernels, orders, lanes, blocks of columns, sizes of tasks, tasks joined. With
 //! `--once` there is instead a line with the times of planning and one run, and of cuSPARSE's preprocessing and one
-//! run. Elements are f32. Products are not verified here; the bench `spmm` does that.
+//! run. Elements are f32, unless `--type` names another type. Products are not verified here; the bench `spmm` does
+//! that.
 
 mod candidates;
 mod case;
@@ -19,9 +20,11 @@ mod once;
 mod statistics;
 
 use crate::harness::cusparse::CusparseOptions;
+use crate::harness::element_type::ElementType;
 use crate::harness::exit_code::exit_code;
 use crate::harness::json_lines::JsonLines;
 use crate::harness::run_options::RunOptions;
+use crate::spmm::own_matrix::BenchElement;
 use case::{Measured, case};
 use clap::Parser;
 use matrices::{Matrix, Set};
@@ -32,7 +35,8 @@ use statistics::{Statistics, row_permutation};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use warprow::device::{Device, DeviceBuffer};
-use warprow::{DeviceCsr, RowOrder, SpmmOptions, generate};
+use warprow::spmm::Operand;
+use warprow::{DeviceCsr, Element, RowOrder, Scalar, SpmmOptions, bf16, f16, generate};
 
 /// Maximum number of elements of X and of Y.
 const MAX_ELEMENTS: usize = 400_000_000;
@@ -80,6 +84,10 @@ struct Options {
     #[arg(long, value_name = "N", value_delimiter = ',')]
     features: Vec<u32>,
 
+    /// The element type
+    #[arg(long = "type", value_enum, value_name = "TYPE", default_value = "f32")]
+    element: ElementType,
+
     #[command(flatten)]
     cusparse: CusparseOptions,
 
@@ -115,6 +123,8 @@ struct CaseLine<'a> {
     set: Set,
     kind: &'static str,
     features: u32,
+    #[serde(rename = "type")]
+    element: &'static str,
     results: &'a [Measured],
 }
 
@@ -125,10 +135,21 @@ struct OnceLine<'a> {
     line: &'static str,
     matrix: &'a str,
     features: u32,
+    #[serde(rename = "type")]
+    element: &'static str,
     results: &'a [Once],
 }
 
 fn run(options: &Options) -> anyhow::Result<()> {
+    match options.element {
+        ElementType::F32 => run_typed::<f32>(options),
+        ElementType::F64 => run_typed::<f64>(options),
+        ElementType::F16 => run_typed::<f16>(options),
+        ElementType::Bf16 => run_typed::<bf16>(options),
+    }
+}
+
+fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<()> {
     let started = Instant::now();
     let device = options.run.open_device()?;
     let mut lines = JsonLines::create(
@@ -172,8 +193,8 @@ fn run(options: &Options) -> anyhow::Result<()> {
         lengths.filter_map(|&features| elements(matrix, features))
     });
     let most = most.max().unwrap_or(0);
-    let x = dense(&device, most, options.run.seed)?;
-    let mut y = device.uninitialized::<f32>(most)?;
+    let x = dense::<T>(&device, most, options.run.seed)?;
+    let mut y = device.uninitialized::<T>(most)?;
     for (matrix, features) in &chosen {
         if started.elapsed() > Duration::from_secs(options.seconds) {
             println!("no time is left for {}", matrix.name);
@@ -181,20 +202,26 @@ fn run(options: &Options) -> anyhow::Result<()> {
         }
         let begun = Instant::now();
         let a = matrix.generate(options.run.seed)?;
-        let stored = DeviceCsr::upload(&device, a.view())?;
+        let stored = upload::<<T as Operand>::Sum>(&device, &a)?;
         let generated = begun.elapsed();
         if !options.no_statistics && !options.once {
-            lines.write(&matrix_line(matrix, &a, &stored, options.run.seed)?)?;
+            lines.write(&matrix_line::<T>(matrix, &a, &stored, options.run.seed)?)?;
         }
+        let of_peer = match &cusparse {
+            Some(cusparse) => Some((cusparse, upload::<T>(&device, &a)?)),
+            None => None,
+        };
         let described = begun.elapsed();
         for &features in features {
             if options.once {
-                let results = once::measure_all(&stored, features, &x, &mut y, cusparse.as_ref())?;
+                let peer = of_peer.as_ref().map(|(cusparse, a)| (*cusparse, a));
+                let results = once::measure_all(&stored, features, &x, &mut y, peer)?;
                 lines.write(&OnceLine {
                     bench: "plans",
                     line: "once",
                     matrix: &matrix.name,
                     features,
+                    element: T::NAME,
                     results: &results,
                 })?;
             } else {
@@ -206,6 +233,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
                     set: matrix.set,
                     kind: matrix.kind,
                     features,
+                    element: T::NAME,
                     results: &results,
                 })?;
             }
@@ -223,9 +251,22 @@ fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A matrix on the device, with values of another type.
+fn upload<V: Scalar + Element>(
+    device: &Device,
+    a: &CsMatI<f32, u32, u32>,
+) -> anyhow::Result<DeviceCsr<V>> {
+    let a = a.map(|&value| V::from_f64(value.into()));
+    Ok(DeviceCsr::upload(device, a.view())?)
+}
+
 /// Random elements on the device.
-fn dense(device: &Device, len: usize, seed: u64) -> anyhow::Result<DeviceBuffer<f32>> {
-    let random = generate::dense::<f32>(1, RANDOM_ELEMENTS.min(len), seed)?;
+fn dense<T: BenchElement>(
+    device: &Device,
+    len: usize,
+    seed: u64,
+) -> anyhow::Result<DeviceBuffer<T>> {
+    let random = generate::dense::<T>(1, RANDOM_ELEMENTS.min(len), seed)?;
     let random = random.as_slice().unwrap_or(&[]);
     let mut elements = Vec::with_capacity(len);
     while elements.len() < len {
@@ -235,14 +276,14 @@ fn dense(device: &Device, len: usize, seed: u64) -> anyhow::Result<DeviceBuffer<
     Ok(device.upload(&elements)?)
 }
 
-fn matrix_line<'a>(
+fn matrix_line<'a, T: BenchElement>(
     matrix: &'a Matrix,
     a: &CsMatI<f32, u32, u32>,
-    stored: &DeviceCsr<f32>,
+    stored: &DeviceCsr<<T as Operand>::Sum>,
     seed: u64,
 ) -> anyhow::Result<MatrixLine<'a>> {
     let ordered = |order| -> anyhow::Result<_> {
-        let order = row_permutation(stored, order)?;
+        let order = row_permutation::<T>(stored, order)?;
         Ok(order.map(|order| Statistics::of(a, Some(&order))))
     };
     Ok(MatrixLine {

@@ -3,9 +3,11 @@
 
 use crate::harness::host_clock::{Runs, measure_whole};
 use crate::spmm::cusparse_spmm::{Algorithm, Cusparse, Product};
+use crate::spmm::own_matrix::BenchElement;
 use serde::Serialize;
 use std::time::Duration;
 use warprow::device::DeviceBuffer;
+use warprow::spmm::Operand;
 use warprow::{DeviceCsr, Spmm, SpmmOptions};
 
 /// Samples: the first product of a kernel, which loads it, is not among them.
@@ -29,13 +31,14 @@ pub struct Once {
     plan: Option<String>,
 }
 
-/// Times a product by plans for one run and for the default number of runs, and by each algorithm of cuSPARSE.
-pub fn measure_all(
-    stored: &DeviceCsr<f32>,
+/// Times a product by plans for one run and for the default number of runs, and by each algorithm of cuSPARSE, which
+/// wants a matrix of the type of X.
+pub fn measure_all<T: BenchElement>(
+    stored: &DeviceCsr<<T as Operand>::Sum>,
     features: u32,
-    x: &DeviceBuffer<f32>,
-    y: &mut DeviceBuffer<f32>,
-    cusparse: Option<&Cusparse>,
+    x: &DeviceBuffer<T>,
+    y: &mut DeviceBuffer<T>,
+    peer: Option<(&Cusparse, &DeviceCsr<T>)>,
 ) -> anyhow::Result<Vec<Once>> {
     let device = stored.pattern().device().clone();
     let (rows, cols) = (stored.pattern().rows(), stored.pattern().cols());
@@ -45,7 +48,7 @@ pub fn measure_all(
         let mut options = SpmmOptions::new().features(features);
         options.runs = runs;
         let (timing, plan) = measure_whole(&device, RUNS, || {
-            let plan = Spmm::<f32>::plan_device(stored, options)?;
+            let plan = Spmm::<T>::plan_device(stored, options)?;
             plan.run(x.slice(..x_len)?, features as usize, y.slice_mut(..y_len)?)?;
             Ok::<_, warprow::Error>(plan)
         })?;
@@ -59,12 +62,12 @@ pub fn measure_all(
             plan: Some(plan.to_string()),
         });
     }
-    let Some(cusparse) = cusparse else {
+    let Some((cusparse, stored)) = peer else {
         return Ok(all);
     };
     // A product of cuSPARSE wants buffers of the operands' lengths.
-    let x = device.zeros::<f32>(x_len)?;
-    let mut y = device.zeros::<f32>(y_len)?;
+    let x = device.zeros::<T>(x_len)?;
+    let mut y = device.zeros::<T>(y_len)?;
     for algorithm in Algorithm::ALL {
         let (timing, ()) = measure_whole(&device, RUNS, || {
             Product::prepare(cusparse, stored, &x, &mut y, features, algorithm)?.run()

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use sprs::CsMatI;
-use warprow::spmm::SpmmError;
+use warprow::spmm::{SpmmElement, SpmmError};
 use warprow::{DeviceCsr, RowOrder, Spmm, SpmmOptions, SpmmTuning};
 
 /// Bins of a histogram: `2^b` to `2^(b+1) - 1` nonzeros.
@@ -93,9 +93,12 @@ fn windows(a: &CsMatI<f32, u32, u32>, rows: usize, order: Option<&[u32]>) -> (us
 }
 
 /// The number of each row in an order of a plan.
-pub fn row_permutation(a: &DeviceCsr<f32>, order: RowOrder) -> Result<Option<Vec<u32>>, SpmmError> {
+pub fn row_permutation<T: SpmmElement>(
+    a: &DeviceCsr<T::Sum>,
+    order: RowOrder,
+) -> Result<Option<Vec<u32>>, SpmmError> {
     let options = SpmmOptions::new().tuning(SpmmTuning::new().order(order));
-    Spmm::<f32>::plan_device(a, options)?.row_permutation()
+    Spmm::<T>::plan_device(a, options)?.row_permutation()
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ def choices(path):
         for setting, words in (("own", "predicted"), ("measured", "measured")):
             losses, runs, times = [], [], []
             for case in some:
-                results = [result for result in case["results"] if result["ms"]]
+                results = [result for result in case["results"] if result.get("ms")]
                 best = min(result["ms"] for result in results)
                 found = [r for r in results if r["setting"] == setting and r["told_features"]]
                 for result in found:

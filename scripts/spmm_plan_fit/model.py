@@ -15,6 +15,8 @@ START = {
     "instructions_per_nonzero": 8.0,
     "instructions_per_load": 4.0,
     "instructions_per_element": 4.0,
+    "instructions_of_f64_element": 2.0,
+    "instructions_of_16_bit_element": 1.5,
     "divergence": 0.1,
     "instructions_per_row_end": 60.0,
     "row_lookup": 10.0,
@@ -41,6 +43,7 @@ LEAST_SPLIT_ROW = 64.0
 ROW_STEPS = 2.0
 LAUNCH_MS = 3.0e-3
 LINE = 128.0
+WORD = 4.0
 # The memory's time for a cache line of which a part is loaded, relative to a whole line, for random accesses.
 PART_OF_LINE = 0.8
 # The least time of the L2 cache for a line of which a part is loaded, relative to a whole line.
@@ -97,7 +100,7 @@ def power_of_two(numbers):
 
 def resident_warps(s):
     """Resident warps of a multiprocessor, as the registers of the measured kernels allow."""
-    width = np.round(s.load / s.lanes)
+    width = s.width
     vector = np.select(
         [s.blocks > 1, (width == 4) & (s.lanes == 32), (width == 4) | (s.lanes == 16)], [28.0, 32.0, 28.0], 36.0
     )
@@ -105,7 +108,11 @@ def resident_warps(s):
     ordered = s.ordered & (s.blocks == 1)
     vector = np.select([ordered & (width == 1) & (s.lanes > 8), ordered & (width == 4)], [32.0, 28.0], vector)
     in_step = np.where(width == 2, 36.0, 32.0)
-    return np.select([s.vector, s.in_step], [vector, in_step], 48.0)
+    # 16 bits.
+    vector = np.where(s.element == 2, np.select([width == 8, width == 4], [np.where(ordered, 24.0, 28.0), 36.0], 28.0), vector)
+    in_step = np.where(s.element == 2, np.select([width == 8, width == 4], [28.0, 40.0], 32.0), in_step)
+    vector, in_step = (np.where(s.element == 8, 16.0, warps) for warps in (vector, in_step))
+    return np.select([s.vector, s.in_step, s.binned & (s.element == 8)], [vector, in_step, 40.0], 48.0)
 
 
 def binned_rows(s):
@@ -143,8 +150,9 @@ def binned_rows(s):
 
 def predict(s, c, parts=False):
     """Milliseconds of each candidate of the sweeps `s` with the constants `c`."""
-    element = 4.0
-    tiles = np.where(s.binned | s.grouped, 1, np.ceil(s.features / s.tile))
+    element = s.element
+    nonzero = WORD + s.value
+    tiles = np.ceil(s.features / s.tile)
     row_bytes = s.features * element
     tile_bytes = np.minimum(s.tile, s.features) * element
     mean_tile = row_bytes / tiles
@@ -199,7 +207,7 @@ def predict(s, c, parts=False):
     drift = DRIFT * (1 + waves_of_groups) / 2
     phase = np.maximum(distinct(s.nnz / waves_of_groups), 1 - l2 / between(drift))
     l2_misses = np.where(s.binned | s.grouped, np.minimum(l2_misses, phase), l2_misses)
-    all_bytes = (s.cols + s.rows_) * row_bytes + 8 * s.nnz
+    all_bytes = (s.cols + s.rows_) * row_bytes + nonzero * s.nnz
     streamed = np.clip(all_bytes / s.l2_bytes - 0.7, 0, 0.6) / 0.6
     l2_misses = np.minimum(np.maximum(l2_misses, streamed * s.used_columns / s.nnz), l1_misses)
 
@@ -211,7 +219,7 @@ def predict(s, c, parts=False):
     filled = s.row_bins[:, :, 0].sum(1)
     scattered = np.minimum(1, 2 * (1 - (s.row_bins[:, :, 0] ** 2).sum(1) / np.maximum(filled, 1) ** 2))
     of_binned_row = ITEM_BYTES * s.rows_ + 2 * (PART_OF_LINE * LINE - 4) * filled * scattered
-    lists = 8 * s.nnz + s.binned * of_binned_row
+    lists = nonzero * s.nnz + s.binned * of_binned_row
     of_binned_y = row_bytes + scattered * (touched(32.0) - row_bytes)
     results = s.rows_ * np.where(s.binned, of_binned_y, row_bytes * (2 * s.blocks - 1))
     # Tiles at random addresses: those of X, and of Y if its rows are in another order.
@@ -225,9 +233,9 @@ def predict(s, c, parts=False):
     # A load of n consecutive words touches 1 + 4 n / 128 lines in the mean. There is one of values for each of columns.
     columns_of_load = np.select([s.vector, s.in_step], [s.lanes, 32.0], s.group / s.lanes)
     # The rows of the groups of a warp follow one another, so short ones share lines.
-    shared = np.where(s.grouped, np.minimum(1, mean_row * element / LINE + s.group / 32), 1)
+    shared = np.where(s.grouped, np.minimum(1, mean_row * WORD / LINE + s.group / 32), 1)
     column_loads = np.where(s.binned, column_loads_of_bins, s.nnz / columns_of_load * shared)
-    list_lines = tiles * (2 * column_loads + 8 * s.nnz / LINE)
+    list_lines = tiles * (2 * column_loads + nonzero * s.nnz / LINE)
     # Nonzeros of a row that are loaded together share lines, the more of them the denser the row. Its columns are taken
     # for random.
     rows_of_line = np.maximum(1, LINE / row_bytes)
@@ -237,12 +245,15 @@ def predict(s, c, parts=False):
     lines = lines * (of_row + (1 - of_row) / together)
     in_order = s.rows_ * row_bytes / LINE + 2 * np.maximum(warps_of_bins, s.rows_ * ITEM_BYTES / LINE)
     row_lines = s.binned * (scattered * LINES_OF_ROW * s.rows_ + (1 - scattered) * in_order)
-    all_lines = s.nnz * loads * lines + row_lines + LIST_LINE * list_lines
+    all_lines = s.nnz * loads * s.parts * lines + row_lines + LIST_LINE * list_lines
     l1_time = all_lines * c["l1_cycles_per_line"] / per_ms
-    per_lane = s.tile / s.lanes
+    of_types = [c["instructions_of_f64_element"], c["instructions_of_16_bit_element"]]
+    of_type = np.select([s.element == 8, s.element == 2], of_types, 1.0)
+    of_vectors = np.where(s.binned | s.grouped, s.width, s.tile / s.lanes)
+    per_lane = of_vectors * of_type
     per_nonzero = (
         c["instructions_per_nonzero"]
-        + c["instructions_per_load"] * s.tile / s.load
+        + c["instructions_per_load"] * s.parts * s.tile / s.load
         + c["instructions_per_element"] * per_lane
     )
     # Sub-warps of a warp that are at different places of their tasks issue for themselves.
@@ -263,7 +274,9 @@ def predict(s, c, parts=False):
     issue = issued / (per_ms * SCHEDULERS)
 
     # Latency: what the resident warps do one after the other.
-    items = np.select([s.vector, s.binned], [steps / STEPS, warps_of_bins], s.rows_) * tiles
+    # A warp of `row_groups` or `row_bins` takes the tiles of its rows one after the other.
+    items = np.select([s.vector, s.binned], [steps / STEPS, warps_of_bins], s.rows_)
+    items = items * np.where(s.binned | s.grouped, 1, tiles)
     most = np.clip(1.5 * s.nnz / (s.multiprocessors * IN_STEP_WARPS), 256, 2048)
     # As if blocks waited for the longest of four rows at random.
     uneven = np.maximum(s.expected_longest(TEAM, most) / mean_row, 1)
@@ -301,7 +314,7 @@ def predict(s, c, parts=False):
     of_groups = (CACHED_BATCH + (1 - CACHED_BATCH) * l1_misses) * c["cycles_per_last_batch"]
     of_last_batch = np.where(s.binned, of_binned, of_groups) + BATCH_L2_MISS_CYCLES * l2_misses
     of_part = c["cycles_per_binned_row"] + longest_of_bins * of_last_batch
-    longest = np.where(s.binned, of_part / s.clock * 1e3, longest)
+    longest = np.where(s.binned, tiles * of_part / s.clock * 1e3, longest)
     # Where not all groups run at the same time, long rows may be the last ones to start.
     of_last = c["cycles_per_group"] + batches(s.longest) * of_last_batch
     last = np.where(s.grouped, tiles * of_last / s.clock * 1e3, 0)

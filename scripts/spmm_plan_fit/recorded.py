@@ -26,25 +26,41 @@ TIMES = 27
 LEAST_LOCALITY = 1e-3
 
 
-def width(features):
-    """Elements of f32 that a lane of `vector` loads at a time."""
+# Bytes of an element of X, and of a value of A: sums in 16 bits are in f32, and A has their type.
+BYTES = {"f32": (4, 4), "f64": (8, 8), "f16": (2, 4), "bf16": (2, 4)}
+
+# Bytes that a lane loads at once at most.
+VECTOR = 16
+
+
+def width(features, element):
+    """Elements that a lane of `vector` loads one after the other."""
+    if element != "f32":
+        multiple = min(features & -features, 4 if element == "f64" else 8)
+        return {8: 8 if features > 32 else 4, 4: 4}.get(multiple, 1)
     multiple = min(features & -features, 4)
     return multiple if multiple != 2 or features > 32 else 1
 
 
-def loads(lanes, width_, features, is_plain):
-    """Loads of a lane of `vector`: of those that there are instances of, the one with the least cost. A plain product
+def loads(lanes, width_, features, is_plain, element):
+    """Vectors of a lane of `vector`: of those that there are instances of, the one with the least cost. A plain product
     has one block of columns, and the rows in the caller's order.
 
     As kernels-gpu/spmm/src/product/vector/variant.rs has it. The H100's sweep is older than some instances for more
     than 100 features, which it does not have."""
+    if element != "f32":
+        return 3 if width_ == 1 else 1
     instances = {(8, 1): (2,), (16, 1): (2, 3) if is_plain else (3,), (32, 1): (2, 4), (32, 2): (1, 2)}
     instances = instances.get((lanes, width_), (1,))
     return min(instances, key=lambda passes: (-(-features // (width_ * lanes * passes)) * (passes + 1), -passes))
 
 
-def in_step_loads(features):
-    """Lanes of `in_step`, elements of f32 that a lane loads at a time, and loads of a lane."""
+def in_step_loads(features, element):
+    """Lanes of `in_step`, elements that a lane loads one after the other, and such vectors of a lane."""
+    if element != "f32":
+        if features % 4:
+            return 16, 1, 3
+        return 8, 8 if element != "f64" and features % 8 == 0 and features > 32 else 4, 1
     if features > 48 and features % 4 == 2:
         return 32, 2, 1
     if features % 4:
@@ -54,22 +70,25 @@ def in_step_loads(features):
     return (16 if features > 32 else 4 if features <= 16 else 8), 4, 1
 
 
-def shape(result, features):
-    """Lanes of a sub-warp, elements of a tile, and elements that the lanes load at a time."""
+def shape(result, features, element):
+    """Lanes of a sub-warp, elements of a tile, elements of a lane's vector, and of the vectors of all lanes."""
     if result["kernel"] == "vector":
-        lanes, elements = result["lanes"], width(features)
+        lanes, elements = result["lanes"], width(features, element)
         if elements == 2 and result["column_blocks"] > 1:
             elements = 1
         is_plain = result["column_blocks"] == 1 and result["order"] == "given"
-        return lanes, lanes * elements * loads(lanes, elements, features, is_plain), lanes * elements
+        tile = lanes * elements * loads(lanes, elements, features, is_plain, element)
+        return lanes, tile, elements, lanes * elements
     if result["kernel"] == "in_step":
-        usual, elements, passes = in_step_loads(features)
+        usual, elements, passes = in_step_loads(features, element)
         # Sweeps before 28 November 2026 record no lanes of `in_step`: they had the usual ones.
-        lanes = result["lanes"] or usual
-        return lanes, lanes * elements * passes, lanes * elements
-    elements = 4 if features % 4 == 0 else 2 if features % 2 == 0 else 1
-    lanes = 1 << (-(-features // elements) - 1).bit_length()
-    return lanes, features, features
+        lanes = result.get("lanes") or usual
+        return lanes, lanes * elements * passes, elements, lanes * elements
+    widths = {"f32": (4, 2, 1), "f64": (2, 1)}.get(element, (4, 1))
+    elements = next(width for width in widths if features % width == 0)
+    lanes = min(1 << (-(-features // elements) - 1).bit_length(), 32)
+    tile = min(features, lanes * elements)
+    return lanes, tile, elements, tile
 
 
 def longest_uncut(s):
@@ -98,23 +117,26 @@ class Sweeps:
     """The candidates of some files of the bench `plans`."""
 
     def __init__(self, paths):
-        rows = []
+        rows, types = [], []
         devices = []
         self.names = []
-        for gpu, path in enumerate(paths):
-            matrices = {}
-            for text in open(path):
-                line = json.loads(text)
+        # Statistics are of a matrix, whatever the elements are.
+        lines = [[json.loads(text) for text in open(path)] for path in paths]
+        matrices = {(m["seed"], m["matrix"]): m for of_file in lines for m in of_file if m["line"] == "matrix"}
+        for gpu, (path, of_file) in enumerate(zip(paths, lines)):
+            own = {m["matrix"]: m for m in of_file if m["line"] == "matrix"}
+            for line in of_file:
                 if line["line"] == "device":
                     devices.append(line)
-                    self.names.append(line["device"] + (", random" if "random" in Path(path).name else ""))
-                elif line["line"] == "matrix":
-                    matrices[line["matrix"]] = line
-                else:
-                    matrix = matrices[line["matrix"]]
-                    for result in line["results"]:
-                        if result["ms"] is not None:
-                            rows.append((gpu, matrix, line["features"], result))
+                    part = Path(path).stem.removeprefix("spmm_sweep").replace("_", ", ")
+                    self.names.append(line["device"] + part)
+                elif line["line"] == "case":
+                    matrix = own.get(line["matrix"]) or matrices[line["seed"], line["matrix"]]
+                    # Sweeps before 1 December 2026 are of f32, and do not say so.
+                    element = line.get("type", "f32")
+                    results = [result for result in line["results"] if "ms" in result]
+                    rows += [(gpu, matrix, line["features"], result) for result in results]
+                    types += [element] * len(results)
         self.rows = rows
         self.gpus = [device["device"] for device in devices]
         number = lambda get: np.array([float(get(*row)) for row in rows])
@@ -126,25 +148,29 @@ class Sweeps:
         self.nnz = number(lambda g, m, f, r: m["nnz"])
         self.features = number(lambda g, m, f, r: f)
         self.blocks = number(lambda g, m, f, r: r["column_blocks"])
-        shapes = [shape(r, f) for _, _, f, r in rows]
-        self.lanes, self.tile, self.load = np.array(shapes, float).T
+        self.type = np.array(types)
+        shapes = [shape(r, f, t) for (_, _, f, r), t in zip(rows, types)]
+        self.lanes, self.tile, self.width, self.load = np.array(shapes, float).T
+        self.element, self.value = np.array([BYTES[t] for t in types], float).T
+        # Loads of a vector.
+        self.parts = np.maximum(1, self.width * self.element / VECTOR)
         self.vector = flag(lambda g, m, f, r: r["kernel"] == "vector")
         self.in_step = flag(lambda g, m, f, r: r["kernel"] == "in_step")
         self.binned = flag(lambda g, m, f, r: r["kernel"] == "row_bins")
         self.grouped = flag(lambda g, m, f, r: r["kernel"] == "row_groups")
         # Lanes of a row or of a task.
         least = np.where(self.grouped, self.lanes, 1)
-        self.group = np.maximum(number(lambda g, m, f, r: r["lanes"] or 32), least)
+        self.group = np.maximum(number(lambda g, m, f, r: r.get("lanes") or 32), least)
         self.group[self.in_step] = 32
-        usual = np.array([in_step_loads(f)[0] for _, _, f, _ in rows], float)
+        usual = np.array([in_step_loads(f, t)[0] for (_, _, f, _), t in zip(rows, types)], float)
         self.usual_share_in_step = np.where(self.in_step, usual / self.lanes, 1)
-        # Plans take these kernels only if a warp has all features of a row at once.
-        self.tiled = (self.grouped | self.binned) & (self.lanes > 32)
+        # Plans take these kernels only if a warp has all features of a row at once, or in f64.
+        self.tiled = (self.grouped | self.binned) & (self.features > self.tile) & (self.type != "f64")
         # They take `in_step` with fewer lanes than the usual ones only in one or two tiles.
         tiles = np.ceil(self.features / self.tile)
         self.tiled |= (self.usual_share_in_step != 1) & (tiles > 2) & (self.lanes < 32)
         # Other sizes of tasks than the plan's, and X in shared memory: no part of the model.
-        is_sized = lambda r: r["task_size"] is not None or r["joined"] is not None
+        is_sized = lambda r: "task_size" in r or "joined" in r
         self.sized = flag(lambda g, m, f, r: is_sized(r) or r.get("shared_x", False))
         self.own = flag(lambda g, m, f, r: r["setting"] != "set")
         self.told = flag(lambda g, m, f, r: r["told_features"])

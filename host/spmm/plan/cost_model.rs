@@ -35,11 +35,8 @@ use warprow_kernels::spmm::SpmmKernel;
 /// A cache line.
 const LINE: f64 = 128.0;
 
-/// Bytes of a column, and of a value of f32.
+/// Bytes of a column.
 const WORD: f64 = 4.0;
-
-/// Bytes of both.
-const NONZERO_BYTES: f64 = 2.0 * WORD;
 
 /// With other lanes than the usual ones, the time of `in_step` by the other formulas is multiplied by the usual lanes
 /// over these to this power. It was chosen by a few matrices, before the sweeps had other lanes, and is not fitted.

@@ -3,7 +3,7 @@
 use super::caches::Misses;
 use super::product::Product;
 use super::tile::Tile;
-use super::{LINE, NONZERO_BYTES, WORD};
+use super::{LINE, WORD};
 use cuda_std::warp::WARP_SIZE;
 use warprow_kernels::spmm::SpmmKernel;
 use warprow_kernels::spmm::product::row_bins;
@@ -105,11 +105,14 @@ impl Product<'_> {
         let loads = Tile::loads(self.candidate);
         let of_x = match self.candidate.has_shared_x {
             true => self.nonzeros * self.shared_lines_of_nonzero(),
-            false => self.nonzeros * loads.count * loads.loaded(LINE) / LINE * self.share_of_line(),
+            false => {
+                let count = loads.count * f64::from(self.candidate.loads_of_vector());
+                self.nonzeros * count * loads.loaded(LINE) / LINE * self.share_of_line()
+            }
         };
         // A load of n consecutive words touches 1 + 4 n / 128 lines in the mean. There is one of values for each one of
         // columns.
-        let of_lists = 2.0 * self.column_loads() + NONZERO_BYTES * self.nonzeros / LINE;
+        let of_lists = 2.0 * self.column_loads() + self.nonzero_bytes() * self.nonzeros / LINE;
         let of_rows = self.binned.map_or(0.0, |binned| {
             let of_y = self.rows * self.candidate.row.bytes() / LINE;
             // The lanes of a warp load the items of its rows together, twice.
@@ -139,7 +142,7 @@ impl Product<'_> {
             }
             false => 0.0,
         };
-        NONZERO_BYTES * self.nonzeros + of_binned_rows
+        self.nonzero_bytes() * self.nonzeros + of_binned_rows
     }
 
     /// Bytes of Y that are loaded and stored.

@@ -1,7 +1,7 @@
 //! The miss rates of the caches.
 
 use super::product::Product;
-use super::{IN_STEP_WARPS, LINE, NONZERO_BYTES};
+use super::{IN_STEP_WARPS, LINE};
 use warprow_kernels::spmm::SpmmKernel;
 use warprow_kernels::spmm::product::vector::items_of_block;
 use warprow_kernels::spmm::product::{row_bins, row_groups};
@@ -39,7 +39,7 @@ impl Product<'_> {
         let rows_of_partition = l2_bytes / f64::from(partitions) / occupied;
         let missed = (self.a.columns).missed(rows_of_partition * self.blocks, partitions);
         let all_bytes =
-            (f64::from(self.a.cols) + self.rows) * row_bytes + NONZERO_BYTES * self.nonzeros;
+            (f64::from(self.a.cols) + self.rows) * row_bytes + self.nonzero_bytes() * self.nonzeros;
         let (least, range) = HELD_BETWEEN_RUNS;
         let streamed = ((all_bytes / self.gpu.l2_bytes - least) / range).clamp(0.0, 1.0);
         let l2 = (missed * self.a.locality.far)

@@ -8,11 +8,34 @@ use warprow_kernels::spmm::{EpilogueKind, LaunchShape, Reduction, SpmmKernel};
 /// The most tiles of `in_step` with fewer lanes than the usual ones.
 const MAX_TILES_IN_STEP: u32 = 2;
 
+/// Bytes that a lane loads at a time at most.
+const LOAD_BYTES: u32 = 16;
+
+/// Whether elements have 8 bytes.
+fn is_double<E>() -> bool {
+    size_of::<E>() == 8
+}
+
+/// The elements that a lane of `row_groups` or `row_bins` loads at a time: 16 bytes in f32 and f64, 8 in 16 bits, or the
+/// largest part of them of which rows of X are a multiple.
+fn width_of_nonzero<E: SpmmElement>(features: u32, reduction: Reduction) -> u32 {
+    let widths: &[u32] = match size_of::<E>() {
+        _ if reduction.is_extremum() => &[],
+        2 => &[4],
+        4 => &[4, 2],
+        _ => &[2],
+    };
+    let fits = |width: &&u32| features.is_multiple_of(**width);
+    widths.iter().find(fits).copied().unwrap_or(1)
+}
+
 /// A row of X, and the tiles in which the kernels can load it.
 #[derive(Clone, Copy, Debug)]
 pub struct FeatureRow {
     features: u32,
     element_bytes: u32,
+    /// Bytes of a value of A: products in 16 bits have one of f32.
+    value_bytes: u32,
     /// The loads of `vector`, where A is in one block of columns.
     loads_of_one_block: vector::Loads,
     /// The loads of the kernels that add to Y, where A is in several blocks. The kernel of the first block has as many
@@ -21,10 +44,11 @@ pub struct FeatureRow {
     /// The usual loads of `in_step`, and the numbers of lanes that there are instances of.
     in_step_loads: in_step::Loads,
     in_step_lanes: &'static [u32],
-    /// Lanes of a nonzero in `row_groups` and `row_bins`.
+    /// Lanes of a nonzero in `row_groups` and `row_bins`, and elements that each loads at a time.
     lanes_of_nonzero: u32,
-    /// Whether the cost model predicts these for so many features: up to 128, in one tile.
-    is_one_tile: bool,
+    width_of_nonzero: u32,
+    /// Whether the cost model predicts these for so many features: up to 128, in one tile, but in f64 also in several.
+    may_be_grouped: bool,
     /// Whether there is a kernel for one feature alone.
     is_single: bool,
     /// Whether there is a kernel that has X in shared memory.
@@ -60,13 +84,15 @@ impl FeatureRow {
         Self {
             features,
             element_bytes: size_of::<E>() as u32,
+            value_bytes: size_of::<E::Sum>() as u32,
             loads_of_one_block: loads(epilogue),
             loads_of_blocks: loads(of_further_blocks),
             in_step_loads: in_step::loads::<E>(usual),
             in_step_lanes: in_step::lane_counts::<E>(usual),
             lanes_of_nonzero,
-            is_one_tile: features <= row_bins::MAX_FEATURES
-                && row_bins::has_one_tile::<E>(features, reduction),
+            width_of_nonzero: width_of_nonzero::<E>(features, reduction),
+            may_be_grouped: features <= row_bins::MAX_FEATURES
+                && (row_bins::has_one_tile::<E>(features, reduction) || is_double::<E>()),
             is_single: features == 1 && !reduction.is_extremum(),
             may_have_shared_x: !reduction.is_extremum(),
             epilogue,
@@ -81,6 +107,16 @@ impl FeatureRow {
     /// Bytes of the row.
     pub fn bytes(self) -> f64 {
         f64::from(self.features) * f64::from(self.element_bytes)
+    }
+
+    /// Bytes of a column and a value of A.
+    pub fn nonzero_bytes(self) -> f64 {
+        f64::from(size_of::<u32>() as u32 + self.value_bytes)
+    }
+
+    /// Bytes of an element: 2, 4 or 8.
+    pub fn element_bytes(self) -> u32 {
+        self.element_bytes
     }
 
     /// Lanes of a nonzero in `row_groups` and `row_bins`.
@@ -169,14 +205,15 @@ impl FeatureRow {
         (self.is_single).then_some(self.whole_row(SpmmKernel::Spmv, 32))
     }
 
-    /// `row_bins`; `None` for more than 128 features, or several tiles.
+    /// `row_bins`; `None` for more than 128 features, or several tiles of another type than f64.
     pub fn row_bins(self) -> Option<Candidate> {
-        (self.is_one_tile).then_some(self.whole_row(SpmmKernel::RowBins, 32))
+        (self.may_be_grouped).then_some(self.whole_row(SpmmKernel::RowBins, 32))
     }
 
     /// `row_bins` with X in shared memory, if that has room for so many rows of X.
     pub fn row_bins_with_shared_x(self, cols: u32, shared_bytes: u32) -> Option<Candidate> {
         let bins = self.row_bins().filter(|_| self.may_have_shared_x)?;
+        let bins = Some(bins).filter(|bins| bins.tile == self.features)?;
         // At most 128 features.
         let row_bytes = u64::from(self.features * self.element_bytes);
         let fits = u64::from(cols) * row_bytes <= shared_bytes.into();
@@ -186,15 +223,16 @@ impl FeatureRow {
         })
     }
 
-    /// A kernel that has all features of a row at once.
+    /// A kernel that has as many features of a row at once as its lanes load.
     fn whole_row(self, kernel: SpmmKernel, group: u32) -> Candidate {
+        let tile = (self.lanes_of_nonzero * self.width_of_nonzero).min(self.features);
         Candidate {
             kernel,
             row: self,
             lanes: self.lanes_of_nonzero,
             group,
-            tile: self.features,
-            load: self.features,
+            tile,
+            load: tile,
             blocks: 1,
             has_shared_x: false,
         }
@@ -206,9 +244,9 @@ impl FeatureRow {
     }
 
     /// `row_groups`, with each number of lanes that a group may have; nothing for one feature, more than 128, or
-    /// several tiles.
+    /// several tiles of another type than f64.
     pub fn row_groups(self) -> impl Iterator<Item = Candidate> {
-        let is_grouped = self.is_one_tile && self.features > 1;
+        let is_grouped = self.may_be_grouped && self.features > 1;
         let groups = row_groups::GROUPS.into_iter();
         let groups = groups.filter(move |&group| is_grouped && group >= self.lanes_of_nonzero);
         groups.map(move |group| self.whole_row(SpmmKernel::RowGroups, group))
@@ -237,31 +275,67 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Resident warps of a multiprocessor. `vector` and `in_step` have as many as the registers of their kernels for
-    /// f32 allow on sm_90 (host/ptx/registers.txt). Older GPUs run fewer warps of some kernels: 24 instead of 32 of
-    /// `in_step` with 16 and 32 lanes on sm_80.
+    /// Elements that a lane has of a vector of X: it loads up to 16 bytes at a time.
+    pub fn width(&self) -> u32 {
+        match self.kernel {
+            SpmmKernel::RowGroups | SpmmKernel::RowBins => self.row.width_of_nonzero,
+            _ => self.load / self.lanes.max(1),
+        }
+    }
+
+    /// Loads of a lane's vector: two for four elements of f64.
+    pub fn loads_of_vector(&self) -> u32 {
+        (self.width() * self.row.element_bytes)
+            .div_ceil(LOAD_BYTES)
+            .max(1)
+    }
+
+    /// Elements of a lane in a tile.
+    pub fn elements_of_lane(&self) -> f64 {
+        match self.kernel {
+            SpmmKernel::RowGroups | SpmmKernel::RowBins => self.width().into(),
+            _ => f64::from(self.tile) / f64::from(self.lanes.max(1)),
+        }
+    }
+
+    /// Resident warps of a multiprocessor: as many as the registers of the kernels allow on sm_90
+    /// (host/ptx/registers.txt). Older GPUs run fewer warps of some kernels: 24 instead of 32 of `in_step` in f32 with
+    /// 16 and 32 lanes on sm_80.
     pub fn resident_warps(&self) -> f64 {
-        let width = self.load / self.lanes.max(1);
-        match (self.kernel, width) {
-            (SpmmKernel::Vector, _) => self.resident_warps_of_vector(width),
-            (SpmmKernel::RowBins, _) if self.has_shared_x => f64::from(shared_x::WARPS),
-            (SpmmKernel::RowGroups | SpmmKernel::RowBins, _) => 48.0,
-            (SpmmKernel::InStep, 2) => 36.0,
+        use SpmmKernel::{InStep, RowBins, RowGroups, Vector};
+        match (self.kernel, self.row.element_bytes, self.width()) {
+            (RowBins, ..) if self.has_shared_x => f64::from(shared_x::WARPS),
+            (RowBins, 8, _) => 40.0,
+            (RowGroups | RowBins, ..) => 48.0,
+            (Vector | InStep, 8, _) => 16.0,
+            (Vector, 2, width) => self.resident_warps_of_16_bit_vector(width),
+            (Vector, _, width) => self.resident_warps_of_vector(width),
+            (InStep, 2, 4) => 40.0,
+            (InStep, 2, 8) => 28.0,
+            (InStep, 4, 2) => 36.0,
             _ => 32.0,
         }
     }
 
-    /// The same of `vector`, whose lanes load `width` elements at a time.
+    /// The same of `vector` in f32, whose lanes load `width` elements at a time.
     fn resident_warps_of_vector(&self, width: u32) -> f64 {
         use EpilogueKind::{AnyOrder, Plain};
-        let elements_of_lane = self.tile / self.lanes.max(1);
         match (self.row.epilogue, width, self.lanes) {
             _ if self.blocks > 1 => 28.0,
             (Plain, 4, 32) | (AnyOrder, 1, 16) => 32.0,
-            (AnyOrder, 1, 32) if elements_of_lane > 2 => 24.0,
+            (AnyOrder, 1, 32) if self.elements_of_lane() > 2.0 => 24.0,
             (AnyOrder, 1, 32) => 32.0,
-            _ if elements_of_lane > 2 => 28.0,
+            _ if self.elements_of_lane() > 2.0 => 28.0,
             _ => 36.0,
+        }
+    }
+
+    /// The same of `vector` in 16 bits.
+    fn resident_warps_of_16_bit_vector(&self, width: u32) -> f64 {
+        match (self.row.epilogue, width) {
+            (EpilogueKind::AnyOrder, 8) => 24.0,
+            (_, 4) => 36.0,
+            _ => 28.0,
         }
     }
 }

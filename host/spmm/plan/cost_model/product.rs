@@ -82,6 +82,11 @@ impl<'a> Product<'a> {
         self.gpu.multiprocessors * self.gpu.clock
     }
 
+    /// Bytes of a column and a value of A.
+    pub fn nonzero_bytes(&self) -> f64 {
+        self.candidate.row.nonzero_bytes()
+    }
+
     /// The batches of nonzeros that a group of `row_groups` loads for a row. The last one is half full in the mean.
     pub fn batches(&self, length: f64) -> f64 {
         let batch = self.group / self.lanes * group_sum::LOADS as f64;

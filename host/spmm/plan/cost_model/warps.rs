@@ -51,15 +51,21 @@ impl Product<'_> {
     pub fn issue_seconds(&self) -> f64 {
         let c = self.constants;
         let candidate = self.candidate;
-        let per_lane = f64::from(candidate.tile) / self.lanes;
-        let loads_of_lane = f64::from(candidate.tile) / f64::from(candidate.load);
+        let of_type = match candidate.row.element_bytes() {
+            2 => c.instructions_of_16_bit_element,
+            8 => c.instructions_of_f64_element,
+            _ => 1.0,
+        };
+        let per_lane = of_type * candidate.elements_of_lane();
+        let vectors_of_lane = f64::from(candidate.tile) / f64::from(candidate.load);
+        let loads_of_lane = f64::from(candidate.loads_of_vector()) * vectors_of_lane;
         let per_nonzero = c.instructions_per_nonzero
             + c.instructions_per_load * loads_of_lane
             + c.instructions_per_element * per_lane;
         let of_batch = group_sum::LOADS as f64 * per_nonzero;
         let issued = if let Some(binned) = self.binned {
             let of_batch = binned.loads * per_nonzero;
-            binned.batches * of_batch + binned.warps * c.instructions_per_group
+            self.tile.count * (binned.batches * of_batch + binned.warps * c.instructions_per_group)
         } else if self.has_kernel(SpmmKernel::RowGroups) {
             let of_row = self.batches(self.longest_of_warp()) * of_batch + c.instructions_per_group;
             self.tile.count * self.row_ends * self.group / 32.0 * of_row
@@ -113,8 +119,13 @@ impl Product<'_> {
     /// The seconds of what the resident warps do one after the other.
     pub fn latency_seconds(&self) -> f64 {
         let (items, cycles) = self.items();
-        let waves = items * self.tile.count / self.slots();
-        let of_item = cycles / items;
+        // A warp of `row_groups` or `row_bins` takes the tiles of its rows one after the other.
+        let (tiles_of_item, items_of_tiles) = match self.candidate.kernel {
+            SpmmKernel::RowGroups | SpmmKernel::RowBins => (self.tile.count, 1.0),
+            _ => (1.0, self.tile.count),
+        };
+        let waves = items * items_of_tiles / self.slots();
+        let of_item = tiles_of_item * cycles / items;
         let cycles = match self.candidate.kernel {
             SpmmKernel::Vector if self.has_resident_tasks() => self.cycles_of_resident_task(),
             // Tasks are many and small.
@@ -271,7 +282,7 @@ impl Product<'_> {
             _ => self.binned.map_or((0.0, 0.0), |binned| {
                 // Latency: a batch of more loads takes as long.
                 let cycles = c.cycles_per_binned_row + binned.longest * of_last_batch;
-                (cycles / self.gpu.clock, 0.0)
+                (self.tile.count * cycles / self.gpu.clock, 0.0)
             }),
         };
         LongestRow {

@@ -33,9 +33,10 @@ const LEAST_ROW_FOR_SHARED_X: f64 = 64.0;
 /// not apply if all rows run at once: latency bounds them then.
 const LEAST_LOCALITY_FOR_SHARED_X: f64 = 0.7;
 
-/// Whether `row_groups` is considered for so many features.
-fn may_have_groups(a: &Statistics, features: u32) -> bool {
-    features <= MAX_FEATURES_IF_LARGE || is_small(a)
+/// Whether `row_groups` is considered for a row of X. In f64 the registers of `vector` and `in_step` leave few warps
+/// resident, so `row_groups` is faster more often.
+fn may_have_groups(a: &Statistics, row: FeatureRow) -> bool {
+    row.features() <= MAX_FEATURES_IF_LARGE || is_small(a) || row.element_bytes() == 8
 }
 
 /// Whether a plan that does not time candidates may choose `row_bins` for so many features.
@@ -118,7 +119,7 @@ impl Search {
         may_gain && seconds(candidate) < (1.0 - LEAST_GAIN_OF_SHARED_X) * seconds(&global)
     }
 
-    /// `row_bins` in a run with a row of X; `None` for more than 128 features, or several tiles.
+    /// `row_bins` in a run with a row of X; `None` for more than 128 features, or several tiles of another type than f64.
     pub fn row_bins_of_run(&self, row: FeatureRow) -> Option<Candidate> {
         let asked_for = self.requested_shared_x(row);
         let all = self.row_bins_with(row, asked_for);
@@ -136,8 +137,7 @@ impl Search {
 
     /// `row_groups`, with the numbers of lanes that the caller leaves.
     pub(super) fn row_groups(&self) -> impl Iterator<Item = Candidate> {
-        let is_considered =
-            self.kernel.is_some() || may_have_groups(&self.statistics, self.row.features());
+        let is_considered = self.kernel.is_some() || may_have_groups(&self.statistics, self.row);
         let is_left = self.leaves(SpmmKernel::RowGroups) && self.is_sum && is_considered;
         let lanes = self.lanes.filter(|_| self.kernel.is_some());
         let group = lanes.map(|lanes| self.row.group(lanes));
@@ -148,7 +148,7 @@ impl Search {
     /// The kernel for few features that is better for a run with a row of X than another candidate; `None` if none is.
     pub fn for_few_features(&self, row: FeatureRow, other: &Candidate) -> Option<SpmmKernel> {
         let seconds = |candidate: &Candidate| self.predict(candidate).seconds;
-        let may_have_groups = self.is_sum && may_have_groups(&self.statistics, row.features());
+        let may_have_groups = self.is_sum && may_have_groups(&self.statistics, row);
         let groups = row.row_groups().filter(|_| may_have_groups);
         let may_have_bins = may_have_bins(&self.statistics, row.features());
         let all = groups.chain(self.row_bins_of_run(row).filter(|_| may_have_bins));
@@ -158,7 +158,8 @@ impl Search {
             .map(|(_, kernel)| kernel)
     }
 
-    /// The lanes of a row in a run by `row_groups`; `None` for one feature, more than 128, or several tiles.
+    /// The lanes of a row in a run by `row_groups`; `None` for one feature, more than 128, or several tiles of another
+    /// type than f64.
     pub fn group(&self, row: FeatureRow) -> Option<u32> {
         self.fastest(row.row_groups()).map(|best| best.group)
     }
