@@ -164,8 +164,8 @@ class Sweeps:
         self.group[self.in_step] = 32
         usual = np.array([in_step_loads(f, t)[0] for (_, _, f, _), t in zip(rows, types)], float)
         self.usual_share_in_step = np.where(self.in_step, usual / self.lanes, 1)
-        # Plans take these kernels only if a warp has all features of a row at once, or in f64.
-        self.tiled = (self.grouped | self.binned) & (self.features > self.tile) & (self.type != "f64")
+        # Plans take these kernels only if a warp has all features of a row at once; in f64 `row_groups` also otherwise.
+        self.tiled = (self.binned | self.grouped & (self.type != "f64")) & (self.features > self.tile)
         # They take `in_step` with fewer lanes than the usual ones only in one or two tiles.
         tiles = np.ceil(self.features / self.tile)
         self.tiled |= (self.usual_share_in_step != 1) & (tiles > 2) & (self.lanes < 32)

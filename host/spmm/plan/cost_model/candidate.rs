@@ -47,7 +47,8 @@ pub struct FeatureRow {
     /// Lanes of a nonzero in `row_groups` and `row_bins`, and elements that each loads at a time.
     lanes_of_nonzero: u32,
     width_of_nonzero: u32,
-    /// Whether the cost model predicts these for so many features: up to 128, in one tile, but in f64 also in several.
+    /// Whether the cost model predicts these for so many features: up to 128, in one tile; in f64 `row_groups` also in
+    /// several.
     may_be_grouped: bool,
     /// Whether there is a kernel for one feature alone.
     is_single: bool,
@@ -205,15 +206,15 @@ impl FeatureRow {
         (self.is_single).then_some(self.whole_row(SpmmKernel::Spmv, 32))
     }
 
-    /// `row_bins`; `None` for more than 128 features, or several tiles of another type than f64.
+    /// `row_bins`; `None` for more than 128 features, or several tiles.
     pub fn row_bins(self) -> Option<Candidate> {
-        (self.may_be_grouped).then_some(self.whole_row(SpmmKernel::RowBins, 32))
+        let bins = self.whole_row(SpmmKernel::RowBins, 32);
+        (self.may_be_grouped && bins.tile == self.features).then_some(bins)
     }
 
     /// `row_bins` with X in shared memory, if that has room for so many rows of X.
     pub fn row_bins_with_shared_x(self, cols: u32, shared_bytes: u32) -> Option<Candidate> {
         let bins = self.row_bins().filter(|_| self.may_have_shared_x)?;
-        let bins = Some(bins).filter(|bins| bins.tile == self.features)?;
         // At most 128 features.
         let row_bytes = u64::from(self.features * self.element_bytes);
         let fits = u64::from(cols) * row_bytes <= shared_bytes.into();

@@ -81,7 +81,7 @@ pub const FITTED: Constants = Constants {
     instructions_per_nonzero: 3.298,
     instructions_per_load: 4.113,
     instructions_per_element: 2.364,
-    instructions_of_f64_element: 2.183,
+    instructions_of_f64_element: 2.172,
     instructions_of_16_bit_element: 1.207,
     divergence: 0.2118,
     instructions_per_row_end: 82.98,

@@ -119,7 +119,7 @@ impl Search {
         may_gain && seconds(candidate) < (1.0 - LEAST_GAIN_OF_SHARED_X) * seconds(&global)
     }
 
-    /// `row_bins` in a run with a row of X; `None` for more than 128 features, or several tiles of another type than f64.
+    /// `row_bins` in a run with a row of X; `None` for more than 128 features, or several tiles.
     pub fn row_bins_of_run(&self, row: FeatureRow) -> Option<Candidate> {
         let asked_for = self.requested_shared_x(row);
         let all = self.row_bins_with(row, asked_for);
