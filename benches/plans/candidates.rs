@@ -14,8 +14,10 @@ pub struct Candidate {
     #[serde(skip)]
     tuning: SpmmTuning,
     /// Steps of a task, if they are set; else the plan chooses them, as it does for what it predicts.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_size: Option<u32>,
     /// Whether tasks are joined, if that is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub joined: Option<bool>,
     /// Whether X is to be in shared memory, if that is set.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,7 +19,7 @@ const MAX_OF_SECOND_ROUND: f64 = 1.2;
 /// An order of the rows is given up in a case where it takes more than this multiple of the time of the caller's order.
 const MAX_OF_OTHER_ORDER: f64 = 1.15;
 
-/// The time of a candidate.
+/// The time of a candidate. What it has not is left out of the results, which are large.
 #[derive(Serialize)]
 pub struct Measured {
     #[serde(flatten)]
@@ -27,23 +27,36 @@ pub struct Measured {
     /// What ran.
     kernel: &'static str,
     order: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
     lanes: Option<u32>,
     column_blocks: u32,
     /// The plan in words, of its own choices.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<String>,
     plan_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     order_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     statistics_ms: Option<f64>,
     /// Making and timing candidates, of a plan that measures, and how many.
+    #[serde(skip_serializing_if = "Option::is_none")]
     measuring_ms: Option<f64>,
+    #[serde(skip_serializing_if = "is_zero")]
     candidates: usize,
     /// The time that the cost model predicts, and what bounds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     predicted_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     predicted_bound: Option<&'static str>,
     /// The median of the samples, and the least one; if there were two rounds, the lesser of both.
+    #[serde(skip_serializing_if = "Option::is_none")]
     ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ms_min: Option<f64>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The times for one number of features.
