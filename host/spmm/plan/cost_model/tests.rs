@@ -5,6 +5,7 @@ mod in_phase;
 mod random_accesses;
 mod rows_in_step;
 mod short_rows;
+mod types;
 
 use super::candidate::FeatureRow;
 use super::*;
