@@ -108,10 +108,11 @@ def resident_warps(s):
     ordered = s.ordered & (s.blocks == 1)
     vector = np.select([ordered & (width == 1) & (s.lanes > 8), ordered & (width == 4)], [32.0, 28.0], vector)
     in_step = np.where(width == 2, 36.0, 32.0)
-    # 16 bits.
-    vector = np.where(s.element == 2, np.select([width == 8, width == 4], [np.where(ordered, 24.0, 28.0), 36.0], 28.0), vector)
-    in_step = np.where(s.element == 2, np.select([width == 8, width == 4], [28.0, 40.0], 32.0), in_step)
-    vector, in_step = (np.where(s.element == 8, 16.0, warps) for warps in (vector, in_step))
+    widths = [width == 8, width == 4]
+    of_16_bits = np.select(widths, [np.where(ordered, 24.0, 28.0), 36.0], 28.0)
+    types = [s.element == 8, s.element == 2]
+    vector = np.select(types, [16.0, of_16_bits], vector)
+    in_step = np.select(types, [16.0, np.select(widths, [28.0, 40.0], 32.0)], in_step)
     return np.select([s.vector, s.in_step, s.binned & (s.element == 8)], [vector, in_step, 40.0], 48.0)
 
 
