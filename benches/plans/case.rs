@@ -19,7 +19,7 @@ const MAX_OF_SECOND_ROUND: f64 = 1.2;
 /// An order of the rows is given up in a case where it takes more than this multiple of the time of the caller's order.
 const MAX_OF_OTHER_ORDER: f64 = 1.15;
 
-/// The time of a candidate. What it has not is left out of the results, which are large.
+/// The time of a candidate. Fields without a value are omitted, as the results are large.
 #[derive(Serialize)]
 pub struct Measured {
     #[serde(flatten)]
@@ -41,8 +41,8 @@ pub struct Measured {
     /// Making and timing candidates, of a plan that measures, and how many.
     #[serde(skip_serializing_if = "Option::is_none")]
     measuring_ms: Option<f64>,
-    #[serde(skip_serializing_if = "is_zero")]
-    candidates: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidates: Option<usize>,
     /// The time that the cost model predicts, and what bounds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     predicted_ms: Option<f64>,
@@ -53,10 +53,6 @@ pub struct Measured {
     ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ms_min: Option<f64>,
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// The times for one number of features.
@@ -199,7 +195,7 @@ fn time<T: SpmmElement>(
         order_ms: times.ordering.map(ms),
         statistics_ms: times.statistics.map(ms),
         measuring_ms: times.measuring.map(ms),
-        candidates: plan.measurements().len(),
+        candidates: times.measuring.map(|_| plan.measurements().len()),
         predicted_ms: prediction.map(|(time, _)| ms(time)),
         predicted_bound: prediction.map(|(_, bound)| bound),
         ms: timing.map(|timing| timing.median),

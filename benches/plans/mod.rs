@@ -251,7 +251,7 @@ fn run_typed<T: BenchElement>(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A matrix on the device, with values of another type.
+/// Copies a matrix to the device, with its values converted to another type.
 fn upload<V: Scalar + Element>(
     device: &Device,
     a: &CsMatI<f32, u32, u32>,

@@ -157,7 +157,7 @@ pub fn assert_last_products_stay_infinite(all_options: &[SpmmOptions]) {
     }
 }
 
-/// A row of X of more than 64 features, or of several tiles, is none that the cost model has times of `row_groups` for.
+/// The cost model has no times of `row_groups` for one feature, for more than 128, and in f32 for several tiles.
 #[test]
 fn the_kernel_has_no_prediction_for_many_features_but_is_right_if_it_is_asked_for() {
     let device = Device::emulator_of(&DeviceProfile::h200(), EmulatorOptions::default());

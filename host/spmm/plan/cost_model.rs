@@ -20,6 +20,7 @@ pub mod constants;
 mod gpu;
 mod planning;
 mod product;
+mod resident_warps;
 mod tile;
 mod warps;
 

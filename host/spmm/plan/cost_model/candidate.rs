@@ -1,8 +1,7 @@
 //! What a plan chooses from, as the cost model sees it.
 
 use crate::spmm::options::SpmmElement;
-use warprow_kernels::spmm::product::row_bins::{self, shared_x};
-use warprow_kernels::spmm::product::{in_step, row_groups, vector};
+use warprow_kernels::spmm::product::{in_step, row_bins, row_groups, vector};
 use warprow_kernels::spmm::{EpilogueKind, LaunchShape, Reduction, SpmmKernel};
 
 /// The most tiles of `in_step` with fewer lanes than the usual ones.
@@ -11,13 +10,8 @@ const MAX_TILES_IN_STEP: u32 = 2;
 /// Bytes that a lane loads at a time at most.
 const LOAD_BYTES: u32 = 16;
 
-/// Whether elements have 8 bytes.
-fn is_double<E>() -> bool {
-    size_of::<E>() == 8
-}
-
-/// The elements that a lane of `row_groups` or `row_bins` loads at a time: 16 bytes in f32 and f64, 8 in 16 bits, or the
-/// largest part of them of which rows of X are a multiple.
+/// The elements that a lane of `row_groups` or `row_bins` loads at once: as many as there is an instance for, and as rows
+/// of X are a multiple of. The kernels have the same rule, and do not say the number.
 fn width_of_nonzero<E: SpmmElement>(features: u32, reduction: Reduction) -> u32 {
     let widths: &[u32] = match size_of::<E>() {
         _ if reduction.is_extremum() => &[],
@@ -44,7 +38,7 @@ pub struct FeatureRow {
     /// The usual loads of `in_step`, and the numbers of lanes that there are instances of.
     in_step_loads: in_step::Loads,
     in_step_lanes: &'static [u32],
-    /// Lanes of a nonzero in `row_groups` and `row_bins`, and elements that each loads at a time.
+    /// Lanes of a nonzero in `row_groups` and `row_bins`, and elements that each loads at once.
     lanes_of_nonzero: u32,
     width_of_nonzero: u32,
     /// Whether the cost model predicts these for so many features: up to 128, in one tile; in f64 `row_groups` also in
@@ -93,7 +87,7 @@ impl FeatureRow {
             lanes_of_nonzero,
             width_of_nonzero: width_of_nonzero::<E>(features, reduction),
             may_be_grouped: features <= row_bins::MAX_FEATURES
-                && (row_bins::has_one_tile::<E>(features, reduction) || is_double::<E>()),
+                && (size_of::<E>() == 8 || row_bins::has_one_tile::<E>(features, reduction)),
             is_single: features == 1 && !reduction.is_extremum(),
             may_have_shared_x: !reduction.is_extremum(),
             epilogue,
@@ -118,6 +112,11 @@ impl FeatureRow {
     /// Bytes of an element: 2, 4 or 8.
     pub fn element_bytes(self) -> u32 {
         self.element_bytes
+    }
+
+    /// How the kernels for one block of columns end a row.
+    pub fn epilogue(self) -> EpilogueKind {
+        self.epilogue
     }
 
     /// Lanes of a nonzero in `row_groups` and `row_bins`.
@@ -149,7 +148,7 @@ impl FeatureRow {
             lanes,
             group: lanes,
             tile: loads.tile(lanes),
-            load: lanes * loads.width(),
+            width: loads.width(),
             blocks,
             has_shared_x: false,
         }
@@ -174,7 +173,7 @@ impl FeatureRow {
                 lanes,
                 group: 32,
                 tile: loads.tile_width(),
-                load: lanes * loads.width,
+                width: loads.width,
                 blocks: 1,
                 has_shared_x: false,
             }
@@ -224,7 +223,7 @@ impl FeatureRow {
         })
     }
 
-    /// A kernel that has as many features of a row at once as its lanes load.
+    /// A kernel whose lanes load a vector each of a row of X, or of a tile of it.
     fn whole_row(self, kernel: SpmmKernel, group: u32) -> Candidate {
         let tile = (self.lanes_of_nonzero * self.width_of_nonzero).min(self.features);
         Candidate {
@@ -233,7 +232,7 @@ impl FeatureRow {
             lanes: self.lanes_of_nonzero,
             group,
             tile,
-            load: tile,
+            width: self.width_of_nonzero,
             blocks: 1,
             has_shared_x: false,
         }
@@ -267,8 +266,8 @@ pub struct Candidate {
     pub group: u32,
     /// Elements of a tile.
     pub tile: u32,
-    /// Elements that these lanes load at a time.
-    pub load: u32,
+    /// Elements of a lane's vector: neighbours that one or two loads bring.
+    pub width: u32,
     /// Blocks of columns.
     pub blocks: u32,
     /// Whether X is in shared memory.
@@ -276,68 +275,24 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Elements that a lane has of a vector of X: it loads up to 16 bytes at a time.
-    pub fn width(&self) -> u32 {
-        match self.kernel {
-            SpmmKernel::RowGroups | SpmmKernel::RowBins => self.row.width_of_nonzero,
-            _ => self.load / self.lanes.max(1),
-        }
+    /// Elements of the vectors of all lanes.
+    pub fn load(&self) -> u32 {
+        self.lanes * self.width
+    }
+
+    /// Vectors of a lane in a tile.
+    pub fn vectors_of_lane(&self) -> u32 {
+        self.tile.div_ceil(self.load().max(1))
+    }
+
+    /// Elements of a lane in a tile.
+    pub fn elements_of_lane(&self) -> u32 {
+        self.vectors_of_lane() * self.width
     }
 
     /// Loads of a lane's vector: two for four elements of f64.
     pub fn loads_of_vector(&self) -> u32 {
-        (self.width() * self.row.element_bytes)
-            .div_ceil(LOAD_BYTES)
-            .max(1)
-    }
-
-    /// Elements of a lane in a tile.
-    pub fn elements_of_lane(&self) -> f64 {
-        match self.kernel {
-            SpmmKernel::RowGroups | SpmmKernel::RowBins => self.width().into(),
-            _ => f64::from(self.tile) / f64::from(self.lanes.max(1)),
-        }
-    }
-
-    /// Resident warps of a multiprocessor: as many as the registers of the kernels allow on sm_90
-    /// (host/ptx/registers.txt). Older GPUs run fewer warps of some kernels: 24 instead of 32 of `in_step` in f32 with
-    /// 16 and 32 lanes on sm_80.
-    pub fn resident_warps(&self) -> f64 {
-        use SpmmKernel::{InStep, RowBins, RowGroups, Vector};
-        match (self.kernel, self.row.element_bytes, self.width()) {
-            (RowBins, ..) if self.has_shared_x => f64::from(shared_x::WARPS),
-            (RowBins, 8, _) => 40.0,
-            (RowGroups | RowBins, ..) => 48.0,
-            (Vector | InStep, 8, _) => 16.0,
-            (Vector, 2, width) => self.resident_warps_of_16_bit_vector(width),
-            (Vector, _, width) => self.resident_warps_of_vector(width),
-            (InStep, 2, 4) => 40.0,
-            (InStep, 2, 8) => 28.0,
-            (InStep, 4, 2) => 36.0,
-            _ => 32.0,
-        }
-    }
-
-    /// The same of `vector` in f32, whose lanes load `width` elements at a time.
-    fn resident_warps_of_vector(&self, width: u32) -> f64 {
-        use EpilogueKind::{AnyOrder, Plain};
-        match (self.row.epilogue, width, self.lanes) {
-            _ if self.blocks > 1 => 28.0,
-            (Plain, 4, 32) | (AnyOrder, 1, 16) => 32.0,
-            (AnyOrder, 1, 32) if self.elements_of_lane() > 2.0 => 24.0,
-            (AnyOrder, 1, 32) => 32.0,
-            _ if self.elements_of_lane() > 2.0 => 28.0,
-            _ => 36.0,
-        }
-    }
-
-    /// The same of `vector` in 16 bits.
-    fn resident_warps_of_16_bit_vector(&self, width: u32) -> f64 {
-        match (self.row.epilogue, width) {
-            (EpilogueKind::AnyOrder, 8) => 24.0,
-            (_, 4) => 36.0,
-            _ => 28.0,
-        }
+        (self.width * self.row.element_bytes).div_ceil(LOAD_BYTES)
     }
 }
 

@@ -23,11 +23,11 @@ impl Tile {
         Self::cut(row, f64::from(candidate.tile) * element)
     }
 
-    /// The parts of a row that lanes load at a time.
+    /// The parts of a row of which each lane has a vector.
     pub fn loads(candidate: &Candidate) -> Self {
         let row = candidate.row.bytes();
         let element = row / f64::from(candidate.row.features());
-        Self::cut(row, f64::from(candidate.load) * element)
+        Self::cut(row, f64::from(candidate.load()) * element)
     }
 
     fn cut(row: f64, tile: f64) -> Self {

@@ -56,9 +56,8 @@ impl Product<'_> {
             8 => c.instructions_of_f64_element,
             _ => 1.0,
         };
-        let per_lane = of_type * candidate.elements_of_lane();
-        let vectors_of_lane = f64::from(candidate.tile) / f64::from(candidate.load);
-        let loads_of_lane = f64::from(candidate.loads_of_vector()) * vectors_of_lane;
+        let per_lane = of_type * f64::from(candidate.elements_of_lane());
+        let loads_of_lane = f64::from(candidate.loads_of_vector() * candidate.vectors_of_lane());
         let per_nonzero = c.instructions_per_nonzero
             + c.instructions_per_load * loads_of_lane
             + c.instructions_per_element * per_lane;

@@ -8,9 +8,10 @@ use warprow_kernels::spmm::SpmmKernel;
 /// Nonzeros of the largest small matrix.
 const LARGEST_SMALL: u32 = 1_000_000;
 
-/// Maximum number of features with which plans consider `row_groups` for larger matrices, and choose `row_bins` where
-/// rows have similar lengths and share columns with their neighbours. With more, the model takes them too often where
-/// rows share columns: with 32 features, a product then takes up to 1.7 times as long.
+/// Maximum number of features with which plans choose `row_bins` for larger matrices where rows have similar lengths and
+/// share columns with their neighbours, and consider `row_groups` for larger matrices in other types than f64. With more,
+/// the model takes them too often where rows share columns: with 32 features, a product then takes up to 1.7 times as
+/// long.
 const MAX_FEATURES_IF_LARGE: u32 = 16;
 
 /// From this [variation](Statistics::variation) on, the lengths of rows are not similar. No matrix of the sweeps is

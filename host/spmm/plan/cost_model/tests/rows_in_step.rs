@@ -21,7 +21,7 @@ fn the_lanes_of_in_step_are_those_of_its_kernel_that_suit_the_row() {
         let found: Vec<u32> = all.iter().map(|candidate| candidate.lanes).collect();
         assert_eq!(found, lanes, "{features} features");
         assert_eq!(
-            (all[0].tile, all[0].load),
+            (all[0].tile, all[0].load()),
             (tile, load),
             "{features} features"
         );

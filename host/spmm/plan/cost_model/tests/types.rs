@@ -14,7 +14,7 @@ fn lanes_of_a_nonzero_have_its_features_with_the_elements_that_each_loads() {
         for features in 2..=128 {
             let row = typed::<E>(features);
             for candidate in row.row_bins().into_iter().chain(row.row_groups()) {
-                let vectors = features.div_ceil(candidate.width());
+                let vectors = features.div_ceil(candidate.width);
                 let lanes = vectors.next_power_of_two().min(32);
                 assert_eq!(candidate.lanes, lanes, "{} of {features}", E::NAME);
                 assert_eq!(candidate.loads_of_vector(), 1);

@@ -264,6 +264,24 @@ fn row_bins_is_not_predicted_for_more_than_16_features_if_many_rows_are_similar_
 }
 
 #[test]
+fn in_f64_row_groups_is_a_candidate_for_2_to_128_features_of_large_matrices() {
+    for (wide, wanted) in [
+        (1, false),
+        (2, true),
+        (32, true),
+        (66, true),
+        (128, true),
+        (132, false),
+    ] {
+        let search = search_of::<f64>(even(200_000, 6, Localities::NONE), features(wide));
+        let all = search.candidates(&search.statistics);
+        let mut kernels = all.iter().map(|choice| choice.candidate.kernel);
+        let found = kernels.any(|kernel| kernel == SpmmKernel::RowGroups);
+        assert_eq!(found, wanted, "{wide} features");
+    }
+}
+
+#[test]
 fn row_groups_is_a_candidate_for_sums_and_means_of_2_to_16_known_features_and_of_up_to_128_if_the_matrix_is_small()
  {
     let a = |rows| even(rows, 6, Localities::NONE);
