@@ -26,18 +26,19 @@ TIMES = 27
 LEAST_LOCALITY = 1e-3
 
 
-# Bytes of an element of X, and of a value of A: sums in 16 bits are in f32, and A has their type.
+# Bytes of an element of X, and of a value of A, which has the type of sums: f32 for 16 bits.
 BYTES = {"f32": (4, 4), "f64": (8, 8), "f16": (2, 4), "bf16": (2, 4)}
 
-# Bytes that a lane loads at once at most.
-VECTOR = 16
+# Maximum bytes of a load of a lane.
+LOAD_BYTES = 16
 
 
 def width(features, element):
-    """Elements that a lane of `vector` loads one after the other."""
+    """Elements of a lane's vector in `vector`."""
     if element != "f32":
-        multiple = min(features & -features, 4 if element == "f64" else 8)
-        return {8: 8 if features > 32 else 4, 4: 4}.get(multiple, 1)
+        if element != "f64" and features % 8 == 0 and features > 32:
+            return 8
+        return 4 if features % 4 == 0 else 1
     multiple = min(features & -features, 4)
     return multiple if multiple != 2 or features > 32 else 1
 
@@ -56,11 +57,10 @@ def loads(lanes, width_, features, is_plain, element):
 
 
 def in_step_loads(features, element):
-    """Lanes of `in_step`, elements that a lane loads one after the other, and such vectors of a lane."""
+    """Lanes of `in_step`, elements of a lane's vector, and vectors of a lane."""
     if element != "f32":
-        if features % 4:
-            return 16, 1, 3
-        return 8, 8 if element != "f64" and features % 8 == 0 and features > 32 else 4, 1
+        elements = width(features, element)
+        return (16, 1, 3) if elements == 1 else (8, elements, 1)
     if features > 48 and features % 4 == 2:
         return 32, 2, 1
     if features % 4:
@@ -71,7 +71,7 @@ def in_step_loads(features, element):
 
 
 def shape(result, features, element):
-    """Lanes of a sub-warp, elements of a tile, elements of a lane's vector, and of the vectors of all lanes."""
+    """Lanes of a nonzero, and elements of a tile, of a lane's vector, and of the vectors of all lanes."""
     if result["kernel"] == "vector":
         lanes, elements = result["lanes"], width(features, element)
         if elements == 2 and result["column_blocks"] > 1:
@@ -120,21 +120,23 @@ class Sweeps:
         rows, types = [], []
         devices = []
         self.names = []
-        # Statistics are of a matrix, whatever the elements are.
+        # A sweep of another type than f32 may leave out the statistics: they are those of the sweep in f32.
         lines = [[json.loads(text) for text in open(path)] for path in paths]
-        matrices = {(m["seed"], m["matrix"]): m for of_file in lines for m in of_file if m["line"] == "matrix"}
+        key = lambda line: (line["device"], line["seed"], line["matrix"])
+        matrices = {key(line): line for of_file in lines for line in of_file if line["line"] == "matrix"}
         for gpu, (path, of_file) in enumerate(zip(paths, lines)):
-            own = {m["matrix"]: m for m in of_file if m["line"] == "matrix"}
             for line in of_file:
                 if line["line"] == "device":
                     devices.append(line)
                     part = Path(path).stem.removeprefix("spmm_sweep").replace("_", ", ")
                     self.names.append(line["device"] + part)
                 elif line["line"] == "case":
-                    matrix = own.get(line["matrix"]) or matrices[line["seed"], line["matrix"]]
+                    if key(line) not in matrices:
+                        raise SystemExit(f"{path}: no sweep has the statistics of {line['matrix']}")
+                    matrix = matrices[key(line)]
                     # Sweeps before 1 December 2026 are of f32, and do not say so.
                     element = line.get("type", "f32")
-                    results = [result for result in line["results"] if "ms" in result]
+                    results = [result for result in line["results"] if result.get("ms")]
                     rows += [(gpu, matrix, line["features"], result) for result in results]
                     types += [element] * len(results)
         self.rows = rows
@@ -152,8 +154,8 @@ class Sweeps:
         shapes = [shape(r, f, t) for (_, _, f, r), t in zip(rows, types)]
         self.lanes, self.tile, self.width, self.load = np.array(shapes, float).T
         self.element, self.value = np.array([BYTES[t] for t in types], float).T
-        # Loads of a vector.
-        self.parts = np.maximum(1, self.width * self.element / VECTOR)
+        # Loads of a lane's vector.
+        self.parts = np.maximum(1, self.width * self.element / LOAD_BYTES)
         self.vector = flag(lambda g, m, f, r: r["kernel"] == "vector")
         self.in_step = flag(lambda g, m, f, r: r["kernel"] == "in_step")
         self.binned = flag(lambda g, m, f, r: r["kernel"] == "row_bins")
@@ -170,7 +172,7 @@ class Sweeps:
         tiles = np.ceil(self.features / self.tile)
         self.tiled |= (self.usual_share_in_step != 1) & (tiles > 2) & (self.lanes < 32)
         # Other sizes of tasks than the plan's, and X in shared memory: no part of the model.
-        is_sized = lambda r: "task_size" in r or "joined" in r
+        is_sized = lambda r: r.get("task_size") is not None or r.get("joined") is not None
         self.sized = flag(lambda g, m, f, r: is_sized(r) or r.get("shared_x", False))
         self.own = flag(lambda g, m, f, r: r["setting"] != "set")
         self.told = flag(lambda g, m, f, r: r["told_features"])
