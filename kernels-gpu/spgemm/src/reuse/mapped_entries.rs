@@ -1,9 +1,23 @@
-//! Numeric, for sorted rows whose [entry map](crate::reuse::entry_map) exists: a lane an entry.
+//! Numeric, for sorted rows whose [entry map](crate::reuse::entry_map) exists: a warp takes 128
+//! neighbouring entries of C.
 //!
 //! It is a product of a sparse matrix with a vector, whose rows are the entries of C: a row has a
-//! nonzero for each product. Neighbouring lanes read neighbouring products, and the rows of A and B
-//! that these come from are few. A product costs 8 bytes of the map and its two factors. An entry
-//! costs 4 bytes of the map and its value.
+//! nonzero for each product. Entries have one product or hundreds. So the lanes first load the
+//! factors of neighbouring products, whatever their entries, and keep them in shared memory. Then
+//! each lane adds up the products of its own entries.
+//!
+//! ```text
+//! entries               0     1               2     3
+//! products              0     1     2     3   4     5 6
+//! factors loaded by     lane 0 .. lane 6, all at a time
+//! added up by           lane 0, lane 1 (three), lane 2, lane 3 (two)
+//! ```
+//!
+//! A product costs 8 bytes of the map and its two factors. An entry costs 4 bytes of the map and its
+//! value.
+//!
+//! Source: Greathouse and Daga, "Efficient Sparse Matrix-Vector Multiplication on GPUs Using the CSR
+//! Storage Format" (SC 2014), section III, where a block does so with rows of a sparse matrix.
 
 use crate::reuse::entry_map::EntryMap;
 use core::array;
@@ -14,15 +28,14 @@ use warprow_kernels_matrix::unroll;
 /// Threads in a block.
 const BLOCK: u32 = 256;
 
-/// Entries of a lane. A product waits for three loads that follow each other, so a lane has those
-/// of several entries in flight.
+/// Entries of a lane.
 const ENTRIES: usize = 4;
 
-/// Products of an entry whose loads are in flight together.
-const TOGETHER: usize = 2;
+/// Products of a lane whose loads are in flight together.
+const TOGETHER: usize = 4;
 
-/// Products of an entry that a lane adds up; the warp loads those that remain.
-const OF_LANE: u32 = 8;
+/// Products whose factors a warp has in shared memory at a time.
+const STAGED: u32 = 2 * WARP_SIZE * TOGETHER as u32;
 
 /// The launch for this many entries.
 pub fn launch(entries: u32) -> LaunchConfig {
@@ -30,9 +43,8 @@ pub fn launch(entries: u32) -> LaunchConfig {
 }
 
 /// The values of all entries that have products in the map; the others keep theirs. A warp takes
-/// 128 neighbouring entries, a lane every 32nd of them. An entry of more than 8 products would keep
-/// its lane waiting, so the warp loads the ninth and later ones, 32 at a time. An entry is added up in
-/// the order of its products.
+/// 128 neighbouring entries, a lane every 32nd of them, and 256 of their products at a time. An entry
+/// is added up in the order of its products.
 ///
 /// # Safety
 ///
@@ -46,10 +58,16 @@ pub unsafe fn mapped_entries<T: Real>(
     b: Global<T>,
     values: GlobalMut<T>,
 ) {
+    let lane = warp::lane_id();
+    let warp_of_block = (thread::thread_idx_x() / WARP_SIZE) as usize * STAGED as usize;
+    let staged = [shared_array!(T; 2048), shared_array!(T; 2048)];
+    let staged = staged.map(|factors| factors.offset(warp_of_block));
     let warp = (thread::index_1d() / u64::from(WARP_SIZE)) as usize;
-    let first = warp * ENTRIES * WARP_SIZE as usize + warp::lane_id() as usize;
-    // SAFETY: `entry` is below `entries` where it is used, and products below the end of an entry's
-    // are products of the map.
+    let first = warp * ENTRIES * WARP_SIZE as usize + lane as usize;
+    // SAFETY: `entry` is below `entries` where it is used. The products of neighbouring entries are
+    // neighbours, so all from `next` to before `end` are products of the warp's entries. Each warp
+    // has its own factors, and synchronises between their writes and reads; its lanes agree on
+    // `next` and `end`.
     unsafe {
         let bounds: [[u32; 2]; ENTRIES] = array::from_fn(|u| {
             let entry = first + u * WARP_SIZE as usize;
@@ -59,54 +77,28 @@ pub unsafe fn mapped_entries<T: Real>(
                 [0, 0]
             }
         });
+        let mut next = warp::shfl_idx(FULL_MASK, bounds[0][0], 0, WARP_SIZE);
+        let last = bounds.iter().fold(0, |last, bounds| last.max(bounds[1]));
+        let end = warp::reduce_max(FULL_MASK, last);
         let mut sums = [T::ZERO; ENTRIES];
-        let mut done = 0;
-        let most = bounds
-            .iter()
-            .fold(0, |most, [start, end]| most.max(end - start));
-        while done < most.min(OF_LANE) {
-            // Whether the entry has this product, and its number in the map.
-            let product = |u: usize, v: usize| {
-                let [start, end] = bounds[u];
-                let at = done + v as u32;
-                (at < end - start, start + at)
-            };
-            let sources: [[[u32; 2]; TOGETHER]; ENTRIES] = array::from_fn(|u| {
-                array::from_fn(|v| match product(u, v) {
-                    (true, at) => map.products.load2(2 * at as usize),
-                    (false, _) => [0, 0],
-                })
-            });
-            let factors: [[[T; 2]; TOGETHER]; ENTRIES] = array::from_fn(|u| {
-                array::from_fn(|v| match (product(u, v).0, sources[u][v]) {
-                    (true, [k, j]) => [a.load(k as usize), b.load(j as usize)],
-                    (false, _) => [T::ZERO; 2],
-                })
-            });
+        while next < end {
+            load_factors(&map, [a, b], [next, end], staged);
+            warp::sync_warp(FULL_MASK);
+            let loaded = next + (end - next).min(STAGED);
             unroll!(u in 0..4 {
-                unroll!(v in 0..2 {
-                    if product(u, v).0 {
-                        let [a, b] = factors[u][v];
-                        sums[u] = a.mul_add(b, sums[u]);
-                    }
-                });
+                let [from, to] = [bounds[u][0].max(next), bounds[u][1].min(loaded)];
+                let mut at = from;
+                while at < to {
+                    let [a, b] = staged.map(|factors| factors.load((at - next) as usize));
+                    sums[u] = a.mul_add(b, sums[u]);
+                    at += 1;
+                }
             });
-            done += TOGETHER as u32;
+            warp::sync_warp(FULL_MASK);
+            next = loaded;
         }
         unroll!(u in 0..4 {
             let [start, end] = bounds[u];
-            let mut long = warp::ballot(FULL_MASK, end - start > OF_LANE);
-            while long != 0 {
-                let owner = long.trailing_zeros();
-                let of_owner = |number: u32| warp::shfl_idx(FULL_MASK, number, owner, WARP_SIZE);
-                let rest = [of_owner(start) + OF_LANE, of_owner(end)];
-                let sum = warp::shfl_idx(FULL_MASK, sums[u], owner, WARP_SIZE);
-                let sum = add_in_order(&map, [a, b], rest, sum);
-                if warp::lane_id() == owner {
-                    sums[u] = sum;
-                }
-                long &= long - 1;
-            }
             if start < end {
                 values.store(first + u * WARP_SIZE as usize, sums[u]);
             }
@@ -114,38 +106,50 @@ pub unsafe fn mapped_entries<T: Real>(
     }
 }
 
-/// The sum of `sum` and the products from the first to before the second position, in their order.
-/// The lanes load a product each, and all of them add up all products.
+/// Loads the factors of the products from the first to before the second position, at most
+/// [`STAGED`], into `staged`: a lane every 32nd, [`TOGETHER`] at a time.
 ///
 /// # Safety
 ///
-/// The products are some of the map, and `a` and `b` the values of the operands. All lanes of the
-/// warp call it with the same arguments.
+/// The products are some of the map, and `a` and `b` the values of the operands. `staged` has room
+/// for [`STAGED`] numbers each. All lanes of the warp call it with the same arguments.
 #[inline(always)]
-unsafe fn add_in_order<T: Real>(
+unsafe fn load_factors<T: Real>(
     map: &EntryMap,
     [a, b]: [Global<T>; 2],
-    [mut first, end]: [u32; 2],
-    mut sum: T,
-) -> T {
-    while first < end {
-        let at = first + warp::lane_id();
-        let mut factors = [T::ZERO; 2];
-        if at < end {
-            // SAFETY: `at` is below `end`, so it is one of the products.
-            factors = unsafe {
-                let [k, j] = map.products.load2(2 * at as usize);
-                [a.load(k as usize), b.load(j as usize)]
-            };
+    [first, end]: [u32; 2],
+    staged: [Shared<T>; 2],
+) {
+    let count = (end - first).min(STAGED);
+    let mut place = warp::lane_id();
+    while place < count {
+        let place_of = |u: usize| place + u as u32 * WARP_SIZE;
+        let is_product = |u: usize| place_of(u) < count;
+        // SAFETY: `first + place_of(u)` is below `end` where it is used, and `place_of(u)` below
+        // `STAGED`, a multiple of what the warp loads at a time.
+        unsafe {
+            let sources: [[u32; 2]; TOGETHER] = array::from_fn(|u| {
+                if is_product(u) {
+                    map.products.load2(2 * (first + place_of(u)) as usize)
+                } else {
+                    [0, 0]
+                }
+            });
+            let factors: [[T; 2]; TOGETHER] = array::from_fn(|u| {
+                if is_product(u) {
+                    let [k, j] = sources[u];
+                    [a.load(k as usize), b.load(j as usize)]
+                } else {
+                    [T::ZERO; 2]
+                }
+            });
+            unroll!(u in 0..4 {
+                staged[0].store(place_of(u) as usize, factors[u][0]);
+                staged[1].store(place_of(u) as usize, factors[u][1]);
+            });
         }
-        let count = (end - first).min(WARP_SIZE);
-        for lane in 0..count {
-            let [a, b] = factors.map(|factor| warp::shfl_idx(FULL_MASK, factor, lane, WARP_SIZE));
-            sum = a.mul_add(b, sum);
-        }
-        first += count;
+        place += WARP_SIZE * TOGETHER as u32;
     }
-    sum
 }
 
-const _: () = assert!(ENTRIES == 4 && TOGETHER == 2 && OF_LANE.is_multiple_of(TOGETHER as u32));
+const _: () = assert!(ENTRIES == 4 && TOGETHER == 4 && BLOCK / WARP_SIZE * STAGED == 2048);
