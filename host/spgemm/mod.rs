@@ -193,7 +193,7 @@ impl<T: SpgemmElement> Spgemm<T> {
         self.b.check_values("the values of B", b)?;
         self.pattern().check_values("the values of C", &c)?;
         let operands = operands(&self.a, &self.b, &self.structure.extents);
-        let (work, pattern) = (&self.structure.work, self.structure.pattern.structure());
+        let (work, pattern) = (&self.structure.work, &self.structure.pattern);
         self.numeric
             .run(operands, work, pattern, a, (&self.b, b), c)
     }

@@ -67,7 +67,7 @@ pub struct SpgemmTuning {
     /// A [`Spgemm`](super::Spgemm) then caches nothing. Default: its first run caches a map of the products, and
     /// later runs are faster. The first run then takes up to seven times as long. The map takes 8 bytes for a product of
     /// a row with at most 256 products, and then also 4 bytes for each entry of C. A product of a longer row takes some
-    /// 2.3 bytes. There is no map for rows within few columns, copied, merged and spread rows, nor for long rows of a
+    /// 2.3 bytes. There is no map for rows within few columns, copied and merged rows, nor for long rows of a
     /// deterministic product.
     ///
     /// [`multiply`](super::multiply()) makes no map. If most products are in rows of at most 512 products, it then

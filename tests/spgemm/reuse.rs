@@ -7,6 +7,7 @@ use support::{devices, unshared_devices};
 use warprow::CsrMatrix;
 use warprow::DeviceCsr;
 use warprow::device::Device;
+use warprow::reference;
 use warprow::spgemm::{Spgemm, SpgemmElement, SpgemmOptions, multiply};
 
 /// Rows of 1 to 17 nonzeros, empty ones, and some of 80. All rows of B share the column 3, so its entry in a row of C
@@ -261,5 +262,75 @@ fn recordings_of_sorted_rows_made_before_the_map_and_after_it_serve_for_other_va
         for (found, which) in values.iter().zip(["before", "after"]) {
             assert!(found.download().unwrap() == wanted, "{which}: {spgemm}");
         }
+    }
+}
+
+/// Rows of 20,000 and 10,000 nonzeros of A. Most rows of B have two columns, of which all share one if `share_column`;
+/// one has 5,000.
+fn long_rows_of_short_rows<T: SpgemmElement>(share_column: bool) -> (CsrMatrix<T>, CsrMatrix<T>) {
+    let n = 20_000_u32;
+    let b: Vec<Vec<u32>> = (0..n)
+        .map(|k| match k {
+            17 => (41_000..46_000).collect(),
+            _ if share_column => vec![7_001, 20_000 + k * 7919 % 20_011],
+            _ => vec![k % 19_000, 20_000 + k * 7919 % 20_011],
+        })
+        .collect();
+    let a = vec![
+        vec![3, 17],
+        (0..n).collect(),
+        vec![],
+        (0..n).step_by(2).collect(),
+    ];
+    let whole = |rows: &[Vec<u32>], cols| {
+        let rows = whole(rows, cols);
+        let values: Vec<T> = rows
+            .data()
+            .iter()
+            .map(|&v| T::from_f64(f64::from(v)))
+            .collect();
+        CsMatI::new(
+            rows.shape(),
+            rows.indptr().to_proper().to_vec(),
+            rows.indices().to_vec(),
+            values,
+        )
+    };
+    (whole(&a, n), whole(&b, 46_100))
+}
+
+/// Whether a second run reads a map of the spread rows. Asserts that both runs are exact.
+fn spread_rows_are_mapped<T: SpgemmElement>(
+    device: &Device,
+    share_column: bool,
+    memory: Option<u64>,
+) -> bool {
+    let (a, b) = long_rows_of_short_rows::<T>(share_column);
+    let wanted = reference::spgemm(a.view(), b.view());
+    let (a, b) = upload(device, &a, &b);
+    let options = SpgemmOptions::new().map_tuning(|tuning| tuning.memory(memory));
+    let plan = Spgemm::<T>::symbolic(a.pattern(), b.pattern(), options).unwrap();
+    assert!(plan.to_string().contains("spread"), "{plan}");
+    let run = || {
+        plan.numeric(a.values(), b.values())
+            .unwrap()
+            .download()
+            .unwrap()
+    };
+    assert!(run().map(|value| value.to_f64()) == wanted, "{device}");
+    let log = device.log_launches();
+    assert!(run().map(|value| value.to_f64()) == wanted, "{device}");
+    let spread = format!("spgemm_spread_rows_{}", T::NAME);
+    !log.launches().contains_key(spread.as_str())
+}
+
+#[test]
+fn spread_rows_are_exact_with_the_map_and_without_it() {
+    for device in devices() {
+        assert!(spread_rows_are_mapped::<f32>(&device, false, None));
+        assert!(spread_rows_are_mapped::<f64>(&device, false, None));
+        // No memory for the map; an entry with 20,000 products.
+        assert!(!spread_rows_are_mapped::<f32>(&device, false, Some(16)));
+        assert!(!spread_rows_are_mapped::<f32>(&device, true, None));
     }
 }

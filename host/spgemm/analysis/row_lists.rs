@@ -107,4 +107,17 @@ impl RowLists {
             list: Global::from_address(self.list.read_only().address()),
         })
     }
+
+    /// The items of a bin: for each a row, and the number of its chunk or part. It waits for the device.
+    pub fn download_items(&self, bin: u32) -> Result<Vec<[u32; 2]>, OperandError> {
+        let first = 2 * self.count_of(1..bin) as usize;
+        let items = self
+            .list
+            .slice(first..first + 2 * self.count(bin) as usize)?;
+        let items = items.download()?;
+        Ok(items
+            .chunks_exact(2)
+            .map(|item| [item[0], item[1]])
+            .collect())
+    }
 }

@@ -6,7 +6,7 @@ use crate::spgemm::analysis::merged_rows::{MergedProducts, MergedRows};
 use crate::spgemm::analysis::row_lists::RowLists;
 use crate::spgemm::analysis::sorted_rows::SortedRows;
 use crate::spgemm::options::SpgemmElement;
-use crate::spgemm::reuse::{ChunkMap, EntryMap};
+use crate::spgemm::reuse::{ChunkMap, EntryMap, SpreadMap};
 use cuda_std::kernel::{Kernel, KernelArgs};
 use cuda_std::launch::LaunchConfig;
 use cuda_std::memory::{Global, GlobalMut};
@@ -148,6 +148,20 @@ impl<T: SpgemmElement> Launches<'_, T> {
                     },
                 )?;
             }
+        }
+        Ok(())
+    }
+
+    /// Launches the kernel that reads the product map, for the rows of [`spread_rows`](Self::spread_rows).
+    pub fn mapped_spread_rows(&self, map: &SpreadMap) -> Result<(), OperandError> {
+        let chunk = self.bin_limits.chunk_entries;
+        let Factors { a, b, .. } = self.factors;
+        let (items, map) = map.chunks();
+        let config = mapped_chunks::launch::<T>(items.count, chunk);
+        let arguments = (items, map.argument(0), chunk, self.c, a, b, self.values);
+        // SAFETY: the items are all chunks of these rows, and the map is that of their products.
+        unsafe {
+            (self.fork).launch(&mapped_chunks::mapped_chunks::<T>(), config, arguments)?;
         }
         Ok(())
     }

@@ -44,22 +44,26 @@ impl Numeric {
         &self,
         operands: OperandPatterns,
         work: &DeviceBuffer<u32>,
-        c: OutputPattern,
+        pattern: &DevicePattern,
         a_values: DeviceSlice<'_, T>,
         (b, b_values): (&DevicePattern, DeviceSlice<'_, T>),
         mut values: DeviceSliceMut<'_, T>,
     ) -> Result<(), OperandError> {
         let device = values.device().clone();
         device.refuse_during_progress("a run")?;
-        self.clear(operands, c, values.reborrow())?;
+        let c = pattern.structure();
         let product = MappedProduct {
             operands,
             lists: &self.lists,
             bin_limits: self.bin_limits,
             c,
+            row_ptr: &pattern.row_ptr,
             entries: values.len(),
         };
         let map = self.product_map.find(&device, product)?;
+        if map.spread.is_none() {
+            self.clear(operands, c, values.reborrow())?;
+        }
         let mut factors = Factors::new(a_values.read_only(), b_values.read_only());
         // The lock is held until all kernels are launched: those of the next run come after them on the device.
         let mut kept = None;
@@ -80,7 +84,10 @@ impl Numeric {
         }
         let fork = device.fork();
         let launches = self.launches(&fork, operands, work, c, factors, values);
-        launches.spread_rows()?;
+        match &map.spread {
+            Some(map) => launches.mapped_spread_rows(map)?,
+            None => launches.spread_rows()?,
+        }
         match &map.chunks {
             Some(map) => launches.mapped_chunks(map)?,
             None => launches.longer_rows()?,

@@ -29,6 +29,7 @@ impl EntryMap {
             bin_limits,
             c,
             entries,
+            ..
         } = product;
         // A run reads 4 bytes for each entry of C, and 8 for each product of such a row.
         let start_bytes = 4 * (entries as u64 + 1);

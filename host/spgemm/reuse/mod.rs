@@ -5,12 +5,14 @@
 
 mod chunk_map;
 mod entry_map;
+mod spread_map;
 
 use super::analysis::row_lists::RowLists;
-use crate::device::{Device, DeviceError};
+use crate::device::{Device, DeviceBuffer, DeviceError};
 use crate::operand::OperandError;
 pub use chunk_map::ChunkMap;
 pub use entry_map::EntryMap;
+pub use spread_map::SpreadMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use warprow_kernels::spgemm::{BinLimits, OperandPatterns, OutputPattern};
 
@@ -35,6 +37,8 @@ enum State {
 pub struct ProductMap {
     /// The products of searched rows, and of chunks of long rows.
     pub chunks: Option<ChunkMap>,
+    /// The products of rows that are spread over the device if there is no map.
+    pub spread: Option<SpreadMap>,
     /// The products of rows that are sorted if there is no map.
     pub entries: Option<EntryMap>,
 }
@@ -46,6 +50,8 @@ pub struct MappedProduct<'a> {
     pub lists: &'a RowLists,
     pub bin_limits: BinLimits,
     pub c: OutputPattern,
+    /// Where each row of C starts.
+    pub row_ptr: &'a DeviceBuffer<u32>,
     /// Entries of C.
     pub entries: usize,
 }
@@ -115,14 +121,21 @@ impl ProductMap {
         let most = (free / FREE_PARTS).min(memory.unwrap_or(u64::MAX));
         let chunks = if_there_is_memory(ChunkMap::make(device, product, most))?;
         let most = most.saturating_sub(chunks.as_ref().map_or(0, ChunkMap::bytes));
+        let spread = if_there_is_memory(SpreadMap::make(device, product, most))?;
+        let most = most.saturating_sub(spread.as_ref().map_or(0, SpreadMap::bytes));
         let entries = if_there_is_memory(EntryMap::make(device, product, most))?;
-        Ok(Self { chunks, entries })
+        Ok(Self {
+            chunks,
+            spread,
+            entries,
+        })
     }
 
     /// Bytes of device memory.
     pub fn bytes(&self) -> u64 {
         let chunks = self.chunks.as_ref().map_or(0, ChunkMap::bytes);
-        chunks + self.entries.as_ref().map_or(0, EntryMap::bytes)
+        let spread = self.spread.as_ref().map_or(0, SpreadMap::bytes);
+        chunks + spread + self.entries.as_ref().map_or(0, EntryMap::bytes)
     }
 }
 

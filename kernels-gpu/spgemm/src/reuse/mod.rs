@@ -1,6 +1,7 @@
 //! Reusing a structure: maps of the products, made once and read by every further run of the numeric
 //! phase. The *entry map* is for rows that are sorted if there is no map, the *chunk map* for searched
-//! rows and for chunks of long rows. The product map is both of them.
+//! rows, for chunks of long rows, and mostly also for rows that are spread if there is no map. The
+//! product map is both of them.
 //!
 //! | file | what it does |
 //! |---|---|
