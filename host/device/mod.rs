@@ -160,7 +160,7 @@ impl Device {
 
     /// The same with the rates of a profile, if it is one of this GPU. Nobody shares the device yet.
     #[cfg(cuda)]
-    fn with_rates_of(mut self, profile: Option<DeviceProfile>) -> Self {
+    pub(crate) fn with_rates_of(mut self, profile: Option<DeviceProfile>) -> Self {
         if let (Some(profile), Some(Backend::Cuda(cuda))) =
             (profile, Arc::get_mut(&mut self.backend))
         {
@@ -171,7 +171,7 @@ impl Device {
 
     /// The same: there is no GPU.
     #[cfg(not(cuda))]
-    fn with_rates_of(self, _profile: Option<DeviceProfile>) -> Self {
+    pub(crate) fn with_rates_of(self, _profile: Option<DeviceProfile>) -> Self {
         self
     }
 
@@ -344,7 +344,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// A launch that failed since.
+    /// A launch that failed since. All streams are waited for even then.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.recordings.refuse("to wait for the device")?;
         match &*self.backend {
@@ -352,7 +352,8 @@ impl Device {
             #[cfg(cuda)]
             Backend::Cuda(cuda) => {
                 let streams = self.streams.all();
-                (streams.iter()).try_for_each(|queue| cuda.synchronize(queue.cuda()))
+                let results = streams.iter().map(|queue| cuda.synchronize(queue.cuda()));
+                results.fold(Ok(()), |first, result| first.and(result))
             }
         }
     }

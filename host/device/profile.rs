@@ -112,7 +112,7 @@ impl DeviceProfile {
     }
 
     /// That of the file which the environment variable `WARPROW_PROFILE` names, if it is set.
-    pub(super) fn from_environment() -> Result<Option<Self>, ProfileError> {
+    pub(crate) fn from_environment() -> Result<Option<Self>, ProfileError> {
         let path = std::env::var_os(PROFILE_VARIABLE).filter(|path| !path.is_empty());
         path.map(Self::read).transpose()
     }

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "emulator")]
 use crate::device::EmulatorOptions;
-use crate::device::{CudaUnavailable, Device, DeviceError, Selector};
+use crate::device::{CudaUnavailable, Device, DeviceError, DeviceProfile, Selector};
 use rayon::ThreadPool;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -35,13 +35,17 @@ impl Devices {
     ///
     /// # Errors
     ///
-    /// The variable names no device, or one that is not there; the system gives no threads.
+    /// The variable names no device, or one that is not there; `WARPROW_PROFILE` names a file without a profile; the
+    /// system gives no threads.
     pub fn all() -> Result<Self, DeviceError> {
         let selector = Selector::from_environment()?;
+        let profile = DeviceProfile::from_environment()?;
         // No machine has so many; the driver's answer is how many there are.
         let (gpus, unavailable) = match (selector, Device::cuda(u32::MAX)) {
             (Selector::Auto, Err(CudaUnavailable::NoSuchOrdinal { count, .. })) => {
-                open_each(count, Device::cuda)
+                open_each(count, |ordinal| {
+                    Ok(Device::cuda(ordinal)?.with_rates_of(profile.clone()))
+                })
             }
             _ => Default::default(),
         };
@@ -131,9 +135,11 @@ impl Devices {
     ///
     /// # Errors
     ///
-    /// A launch that failed since.
+    /// A launch that failed since, the first one if several did. All devices are waited for even then.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        self.devices.iter().try_for_each(Device::synchronize)
+        // `and` comes after the wait: an error of one device must not leave another one at work.
+        let results = self.devices.iter().map(Device::synchronize);
+        results.fold(Ok(()), |first, result| first.and(result))
     }
 
     /// Calls `work` with each device's number, at the same time on the devices' threads.

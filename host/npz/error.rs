@@ -98,6 +98,12 @@ pub enum NpzProblem {
         /// The most rows for so many entries.
         most: u64,
     },
+    /// More entries than a matrix can have.
+    #[error("wanted at most {} entries, found {found}", u32::MAX)]
+    TooManyEntries {
+        /// The entries there.
+        found: usize,
+    },
     /// The system has not enough memory for the matrix.
     #[error("not enough memory for the matrix: {0}")]
     OutOfMemory(#[from] TryReserveError),

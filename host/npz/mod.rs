@@ -102,6 +102,7 @@ impl NpzOptions {
     ) -> Result<CsMatI<T, u32, u32>, NpzProblem> {
         let values = members.numbers::<T>("data")?;
         let wanted = values.len();
+        check_entries(wanted)?;
         self.check_rows(rows, wanted)?;
         let index = |member, limit| {
             let found = members.integers(member)?;
@@ -125,6 +126,14 @@ impl NpzOptions {
                 .map(|((&row, &column), &value)| Triplet { row, column, value }),
         );
         Ok(triplets::by_rows(rows, columns, &triplets)?)
+    }
+}
+
+/// Checks that positions of so many entries fit 32 bits.
+fn check_entries(found: usize) -> Result<(), NpzProblem> {
+    match u32::try_from(found) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(NpzProblem::TooManyEntries { found }),
     }
 }
 

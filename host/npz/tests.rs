@@ -244,3 +244,13 @@ fn no_cut_of_a_file_and_no_change_of_a_byte_panics() {
         }
     }
 }
+
+#[test]
+fn a_matrix_has_at_most_as_many_entries_as_32_bits_count() {
+    assert!(check_entries(u32::MAX as usize).is_ok());
+    let error = check_entries(1 << 32).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "wanted at most 4294967295 entries, found 4294967296"
+    );
+}

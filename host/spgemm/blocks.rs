@@ -2,7 +2,7 @@
 
 use super::multiply::{DeviceProduct, multiply};
 use super::options::{SpgemmElement, SpgemmOptions};
-use super::products::operands::check_shapes;
+use super::products::operands::{MAX_NONZEROS, check_shapes};
 use crate::csr::{CsrMatrix, DeviceCsr, check};
 use crate::device::{Device, DeviceError};
 use crate::operand::OperandError;
@@ -162,7 +162,8 @@ fn row_blocks<T: SpgemmElement>(
                 let wanted = b_bytes.saturating_add(row_bytes);
                 return Err(out_of_memory(device, wanted, memory.unwrap_or(u64::MAX)));
             }
-            let fits = entries + row_entries <= u64::from(u32::MAX) && bytes + row_bytes <= left;
+            let fits =
+                entries + row_entries <= u64::from(MAX_NONZEROS) && bytes + row_bytes <= left;
             if !fits {
                 blocks.push(start..row);
                 (start, entries, bytes) = (row, 0, 0);

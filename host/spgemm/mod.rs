@@ -84,8 +84,8 @@ impl<T: SpgemmElement> Spgemm<T> {
     ///
     /// - B has not as many rows as A has columns, is on another device, or A or B has more than 2^32 - 2^16 - 1
     ///   nonzeros.
-    /// - C may have 2^32 entries or more. A row counts with its products, or with the columns that it spans if these
-    ///   are fewer. Rows that are copied or merged (`Display` says how many) count with their entries alone.
+    /// - C may have more than 2^32 - 2^16 - 1 entries. A row counts with its products, or with the columns that it spans
+    ///   if these are fewer. Rows that are copied or merged (`Display` says how many) count with their entries alone.
     ///   [`spgemm_in_blocks`] computes such products.
     /// - The device has too little memory, or the driver fails.
     pub fn symbolic(

@@ -9,11 +9,11 @@ use super::analysis::row_lists::RowLists;
 use super::analysis::sorted_rows::SortedRows;
 use super::options::SpgemmElement;
 use super::products::narrowed_columns::NarrowedColumns;
-use super::products::operands::operands;
+use super::products::operands::{MAX_NONZEROS, operands};
 use super::products::pairs::Pairs;
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
-use crate::operand::{OperandError, extent};
+use crate::operand::OperandError;
 use cuda_std::memory::{Global, GlobalMut};
 use std::sync::Arc;
 use warprow_kernels::spgemm::analysis::numeric_bins;
@@ -126,11 +126,11 @@ impl<'a> Phase<'a> {
         } = phase_counts;
         let staged_entries = usize::try_from(bound)
             .ok()
-            .filter(|&bound| u32::try_from(bound).is_ok());
+            .filter(|_| bound <= MAX_NONZEROS.into());
         let staged_entries = staged_entries.ok_or(OperandError::TooLarge {
             what: "the number of entries that C may have, by its products",
             found: bound.into(),
-            most: u32::MAX.into(),
+            most: MAX_NONZEROS.into(),
         })?;
         Ok(Self {
             a,
@@ -205,8 +205,15 @@ impl<'a> Phase<'a> {
             bins,
             totals: [entries, _],
         } = self.counters.counted(PhaseName::Numeric)?;
+        if entries > MAX_NONZEROS.into() {
+            return Err(OperandError::TooLarge {
+                what: "the number of entries of C",
+                found: entries.into(),
+                most: MAX_NONZEROS.into(),
+            });
+        }
         Ok(EntryCounts {
-            entries: extent("the number of entries of C", entries as usize)?,
+            entries: entries as u32,
             words,
             bins,
         })

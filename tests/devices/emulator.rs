@@ -118,3 +118,26 @@ fn what_a_progress_function_asks_of_its_device_is_an_error_and_no_deadlock() {
     assert_eq!(answers, 6);
     assert_eq!(launch.join().unwrap(), affine_wanted(3));
 }
+
+#[test]
+fn a_progress_function_asks_for_the_free_memory_while_another_thread_waits_to_allocate() {
+    let device = Device::emulator(EmulatorOptions::new().memory(1 << 30));
+    let (tell, told) = mpsc::channel();
+    let (of_function, of_thread) = (device.clone(), device.clone());
+    let first = Mutex::new(Some(thread::Builder::new()));
+    device.set_progress(Some(Arc::new(move |_, _| {
+        if let Some(builder) = first.lock().unwrap().take() {
+            let device = of_thread.clone();
+            builder.spawn(move || device.zeros::<u32>(1 << 10)).unwrap();
+            // The other thread waits for the launch by now.
+            thread::sleep(Duration::from_millis(200));
+            let free = of_function.memory().unwrap().unwrap().free;
+            tell.send((free, of_function.allocated_bytes())).unwrap();
+        }
+    })));
+    // On another thread, so that a deadlock fails the test and does not stop it.
+    let launch = thread::spawn(move || run_affine(&device, 3).map(drop));
+    let (free, allocated) = told.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(free + allocated, 1 << 30);
+    launch.join().unwrap().unwrap();
+}

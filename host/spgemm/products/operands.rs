@@ -6,8 +6,8 @@ use crate::operand::{OperandError, check_device};
 use cuda_std::memory::GlobalMut;
 use warprow_kernels::spgemm::{CsrPattern, OperandPatterns, OutputPattern};
 
-/// Maximum number of nonzeros of an operand: positions plus a block's stride stay below 2^32.
-const MAX_NONZEROS: u32 = u32::MAX - (1 << 16);
+/// Maximum number of nonzeros of A, B and C: positions plus a block's stride stay below 2^32.
+pub const MAX_NONZEROS: u32 = u32::MAX - (1 << 16);
 
 impl DevicePattern {
     pub(crate) fn as_argument(&self) -> CsrPattern {

@@ -102,7 +102,8 @@ pub unsafe fn copy(
     block_col_idx: GlobalMut<u32>,
     block_source: GlobalMut<u32>,
 ) {
-    let row = (thread::block_idx_x() * BLOCK + thread::thread_idx_x()) / WARP_SIZE;
+    // The number of the thread may exceed 2^32, that of its row may not.
+    let row = thread::block_idx_x() * (BLOCK / WARP_SIZE) + thread::thread_idx_x() / WARP_SIZE;
     if row >= rows {
         return;
     }
