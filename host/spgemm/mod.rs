@@ -84,9 +84,9 @@ impl<T: SpgemmElement> Spgemm<T> {
     ///
     /// - B has not as many rows as A has columns, is on another device, or A or B has more than 2^32 - 2^16 - 1
     ///   nonzeros.
-    /// - C may have more than 2^32 - 2^16 - 1 entries. A row counts with its products, or with the columns that it spans
-    ///   if these are fewer. Rows that are copied or merged (`Display` says how many) count with their entries alone.
-    ///   [`spgemm_in_blocks`] computes such products.
+    /// - C may have more than 2^32 - 2^16 - 1 entries. A row counts with its products, or with the columns that it
+    ///   spans if these are fewer. Rows that are copied or merged (`Display` says how many) count with their entries
+    ///   alone. [`spgemm_in_blocks`] computes such products.
     /// - The device has too little memory, or the driver fails.
     pub fn symbolic(
         a: &Arc<DevicePattern>,
@@ -145,8 +145,8 @@ impl<T: SpgemmElement> Spgemm<T> {
     /// Computes `C = A B` for these values of the nonzeros of A and B.
     ///
     /// On a GPU it returns before the product is computed. There are two exceptions: if zeros are dropped, and in the
-    /// first run, which may cache the product map for later runs (see [`SpgemmTuning::low_memory`]). A recording that is
-    /// made before that run does without the map.
+    /// first run, which may cache the product map for later runs (see [`SpgemmTuning::low_memory`]). A recording that
+    /// is made before that run does without the map.
     ///
     /// # Errors
     ///
