@@ -9,11 +9,11 @@
 //! total      0                              5            7             instead of 12
 //! ```
 //!
-//! A GPU would lose some sums, now and then. The emulator runs the blocks one after the other and still finds the
-//! fault: nothing orders the accesses of the two blocks.
+//! A GPU would lose some sums, now and then. The emulator finds the fault in any order of the blocks: nothing orders
+//! the accesses of two blocks.
 //!
-//! An atomic load and an atomic store do not race, but the sum is lost all the same: another block can store between the
-//! two. Load, addition and store must be one operation.
+//! An atomic load and an atomic store do not race, but the sum is lost all the same: another block can store between
+//! the two. Load, addition and store must be one operation.
 //!
 //! Your task: add the sums of the blocks without a race. The order of the blocks may be any.
 //!

@@ -16,7 +16,7 @@
 //! wanted      0  0  0  0  1  1  1  1  2  2  2 ..     one request for each nonzero
 //! ```
 //!
-//! Your task: let each lane load four neighbouring features at once.
+//! Your task: let each lane load four neighbouring features at once, and store the same four.
 //!
 //! The file as delivered fails with too many "load requests to global memory; the maximum is 3000".
 

@@ -10,7 +10,7 @@
 //! row of X          0 1 2 3 [4 5 6 7] 8 9        rows 4 to 7 are the part's own
 //! columns             1   3  4   6 6    9 1      seven nonzeros
 //! needed            0 1 0 1  0 0 0 0  0 1        the halo: rows 1, 3 and 9
-//! halo before       0 0 1 1  2 2 2 2  2 2        an exclusive scan of `needed` (exercise 19)
+//! halo before       0 0 1 1  2 2 2 2  2 2        the sum of `needed` before each row: a scan
 //! new number          0   1  2 3 4 5    6
 //! local               0   1  2   4 4    6 0      of the seven nonzeros
 //! ```
