@@ -7,7 +7,7 @@ mod statistics;
 
 use crate::commands::Global;
 use crate::failure::{Failure, Result};
-use crate::operands::InputOptions;
+use crate::operands::{InputOptions, check_memory};
 use crate::output::Out;
 use crate::terminal::{bytes, count};
 use clap::Args;
@@ -54,6 +54,14 @@ pub fn run(options: &Options, global: &Global) -> Result<bool> {
     let mut out = Out::new(global);
     let a = options.input.sparse::<f32>(&options.a)?;
     let name = options.a.display().to_string();
+    check_memory(
+        &format!(
+            "{name}: statistics of {} x {}",
+            count(a.rows()),
+            count(a.cols())
+        ),
+        Statistics::memory(a.shape(), a.nnz()),
+    )?;
     let statistics = Statistics::of(&a);
     show(&name, &statistics, &mut out)?;
     if !options.no_plans {
