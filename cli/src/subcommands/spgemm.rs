@@ -67,11 +67,9 @@ pub fn run(options: &Options, global: &Global) -> Result<bool> {
 
 fn multiply<T: SpgemmElement>(options: &Options, global: &Global) -> Result<bool> {
     let mut out = Out::new(global);
-    let a = options.input.sparse::<T>(&options.a)?;
-    let b = match &options.b {
-        Some(path) => Some(options.input.sparse::<T>(path)?),
-        None => None,
-    };
+    let (a, b) = options
+        .input
+        .one_or_two::<T>(&options.a, options.b.as_deref())?;
     let b = b.as_ref().unwrap_or(&a);
     if a.cols() != b.rows() {
         let (a, b) = (a.shape(), b.shape());

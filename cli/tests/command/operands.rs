@@ -17,3 +17,33 @@ fn info_refuses_more_columns_than_the_memory_holds() {
     let wanted = "wide.mtx: statistics of 1 x 4 294 967 295: wanted 51.5 GB of memory, found";
     assert!(found.contains(wanted), "{found}");
 }
+
+#[test]
+fn options_of_edge_lists_are_refused_for_other_formats() {
+    let folder = Folder::new();
+    folder.printed(&["spgemm", "a.mtx", "-o", "c.npz"]);
+    folder.write("e.tsv", "0 1\n1 2\n");
+    for (arguments, wanted) in [
+        (
+            &["info", "a.mtx", "--symmetric"][..],
+            "a.mtx: --symmetric is for edge lists: wanted an edge list, found a Matrix Market file",
+        ),
+        (
+            &["spmm", "c.npz", "--shape", "9x9"],
+            "c.npz: --shape is for edge lists: wanted an edge list, found an npz file",
+        ),
+        (
+            &["gcn", "e.tsv", "--format", "mtx", "--symmetric"],
+            "e.tsv: --symmetric is for edge lists: wanted an edge list, found a Matrix Market file",
+        ),
+        (
+            &["spgemm", "a.mtx", "c.npz", "--symmetric"],
+            "a.mtx: --symmetric is for edge lists: wanted an edge list, found a Matrix Market file",
+        ),
+    ] {
+        let found = folder.refused(arguments, 2);
+        assert_eq!(found, format!("error: {wanted}\n"));
+    }
+    // One of the two operands takes the option.
+    folder.printed(&["spgemm", "a.mtx", "e.tsv", "--symmetric"]);
+}
