@@ -105,6 +105,20 @@ fn a_format_that_is_insisted_on_counts_more_than_the_name() {
 }
 
 #[test]
+fn the_name_of_a_tensor_is_refused_for_an_npy_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let x = array![[1.0f32, 2.0]];
+    Output::dense(&path).unwrap().write_dense(x.view()).unwrap();
+    let options = FileOptions::default().tensor("x");
+    let error = options.read_dense::<f32>(&path).unwrap_err();
+    assert!(
+        matches!(&error, FileError::Tensor { tensor, .. } if tensor == "x"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_tensor_is_taken_by_its_name_or_as_the_only_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.safetensors");

@@ -47,3 +47,16 @@ fn options_of_edge_lists_are_refused_for_other_formats() {
     // One of the two operands takes the option.
     folder.printed(&["spgemm", "a.mtx", "e.tsv", "--symmetric"]);
 }
+
+#[test]
+fn the_name_of_a_tensor_is_refused_for_a_file_without_names() {
+    let folder = Folder::new();
+    folder.printed(&["spmm", "a.mtx", "-o", "y.npy"]);
+    for subcommand in ["spmm", "gcn"] {
+        let found = folder.refused(&[subcommand, "a.mtx", "y.npy", "--tensor", "x"], 2);
+        assert!(
+            found.contains("y.npy: wanted no name of a tensor") && found.contains("found `x`"),
+            "{found}"
+        );
+    }
+}
