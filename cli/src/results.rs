@@ -5,6 +5,7 @@ use crate::output::Out;
 use clap::Args;
 use ndarray::ArrayView2;
 use sprs::CsMatViewI;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use warprow::Scalar;
 use warprow::files::Output;
@@ -12,7 +13,7 @@ use warprow::files::Output;
 /// Where the result goes, and whether it is checked.
 #[derive(Args)]
 pub struct ResultOptions {
-    /// Write the result to this file; it appears only when it is complete
+    /// Write the result to this file; it appears only when it is complete, and not if the check finds it wrong
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -57,6 +58,20 @@ impl ResultOptions {
 }
 
 impl Place<'_> {
+    /// The place if the result is right. Otherwise the file stays as it was, and the standard error says this.
+    pub fn if_right(self, right: bool) -> Option<Self> {
+        if right {
+            return Some(self);
+        }
+        let file = self.path.display();
+        // If this fails, the exit code still tells.
+        let _ = writeln!(
+            io::stderr(),
+            "error: {file} is not written: wanted a right result, found a wrong one; --no-verify writes it unchecked"
+        );
+        None
+    }
+
     /// Writes a sparse result.
     pub fn write_sparse<T: Scalar>(
         self,

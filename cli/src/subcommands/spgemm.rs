@@ -151,7 +151,7 @@ fn multiply<T: SpgemmElement>(options: &Options, global: &Global) -> Result<bool
         out.value("max_relative_error", verification.values.max_relative_error);
         verification.ok()
     };
-    if let Some(place) = place {
+    if let Some(place) = place.and_then(|place| place.if_right(right)) {
         place.write_sparse(c.view(), &mut out)?;
     }
     out.finish()?;
