@@ -98,16 +98,18 @@ fn written(path: &Path, out: &mut Out) -> Result<()> {
 #[cfg(unix)]
 mod signals {
     use crate::failure::{Failure, Result};
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
-    use std::fs;
     use std::path::Path;
+    use std::{fs, mem, ptr};
 
-    /// Removes the file when Ctrl-C or SIGTERM ends the program.
+    /// Removes the file when Ctrl-C, SIGTERM or the end of the terminal ends the program. What the parent process has
+    /// ignored, as `nohup` does, stays ignored.
     pub fn remove_when_ended(path: &Path) -> Result<()> {
         let path = path.to_owned();
-        let signals = Signals::new([SIGINT, SIGTERM]);
+        let ending = [SIGHUP, SIGINT, SIGTERM].into_iter();
+        let signals = Signals::new(ending.filter(|&signal| !is_ignored(signal)));
         let mut signals =
             signals.map_err(|error| Failure::input(format!("cannot handle signals: {error}")))?;
         std::thread::spawn(move || {
@@ -118,5 +120,13 @@ mod signals {
             }
         });
         Ok(())
+    }
+
+    fn is_ignored(signal: i32) -> bool {
+        // SAFETY: a `sigaction` of zeros is valid: integers, a set of signals, and a null handler, the default one.
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        // SAFETY: `action` is valid for writes; a null new action changes nothing.
+        let found = unsafe { libc::sigaction(signal, ptr::null(), &mut action) };
+        found == 0 && action.sa_sigaction == libc::SIG_IGN
     }
 }
