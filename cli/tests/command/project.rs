@@ -30,6 +30,15 @@ fn a_project_without_a_source_or_with_a_wrong_one_is_refused() {
         &["new", "My Kernels", "--git", "https://example.org/w.git"],
         2,
     );
+    for (url, shown) in [("", "``"), ("a\nb", "`a\\nb`")] {
+        let found = folder.refused(&["new", "my-kernels", "--git", url], 2);
+        let wanted = format!(
+            "--git: wanted the URL of a repository without control characters, found {shown}"
+        );
+        assert!(found.contains(&wanted), "{found}");
+    }
+    let found = folder.refused(&["new", "fn", "--git", "https://example.org/w.git"], 2);
+    assert!(found.contains("found `fn`, a keyword of Rust"), "{found}");
     let found = folder.refused(&["new", "my-kernels", "--path", "."], 2);
     assert!(found.contains("Cargo.toml: No such file"), "{found}");
     folder.write("Cargo.toml", "[package]\nname = \"other\"\n");
