@@ -14,6 +14,10 @@ fn a_project_has_its_name_and_the_sources_of_warprow() {
     assert!(read("kernels/Cargo.toml").contains(&format!("path = \"{path}/rust-cuda/cuda_std\"")));
     assert!(read("src/main.rs").contains("my_kernels::open()"));
     assert!(read("tests/kernels.rs").contains("use my_kernels::"));
+    assert!(read("tests/kernels.rs").contains("fn vectors_on_two_devices_are_refused()"));
+    assert!(read("src/lib.rs").contains("assert_eq!(x.device(), y.device(), "));
+    // It is not published there.
+    assert!(!read("README.md").contains("docs.rs"));
     // Not again.
     let found = folder.refused(&["new", "my-kernels", "--path", &path], 2);
     assert!(
