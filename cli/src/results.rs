@@ -24,27 +24,34 @@ pub struct ResultOptions {
 
 /// An open place for a result.
 pub struct Place<'a> {
-    path: &'a PathBuf,
+    path: &'a Path,
     output: Output,
 }
 
 impl ResultOptions {
     /// Opens the place for a sparse result, before the computation.
     pub fn sparse(&self, out: &mut Out) -> Result<Option<Place<'_>>> {
-        self.open(out, |path| Output::sparse(path))
+        Place::open(self.output.as_deref(), out, |path| Output::sparse(path))
     }
 
     /// Opens the place for a dense result, before the computation.
     pub fn dense(&self, out: &mut Out) -> Result<Option<Place<'_>>> {
-        self.open(out, |path| Output::dense(path))
+        Place::open(self.output.as_deref(), out, |path| Output::dense(path))
     }
+}
 
+/// Opens the place for bytes, before the computation.
+pub fn bytes<'a>(path: Option<&'a Path>, out: &mut Out) -> Result<Option<Place<'a>>> {
+    Place::open(path, out, |path| Output::bytes(path))
+}
+
+impl<'a> Place<'a> {
     fn open(
-        &self,
+        path: Option<&'a Path>,
         out: &mut Out,
-        open: impl FnOnce(&PathBuf) -> std::result::Result<Output, warprow::files::FileError>,
-    ) -> Result<Option<Place<'_>>> {
-        let Some(path) = &self.output else {
+        open: impl FnOnce(&Path) -> std::result::Result<Output, warprow::files::FileError>,
+    ) -> Result<Option<Self>> {
+        let Some(path) = path else {
             return Ok(None);
         };
         let output = open(path)?;
@@ -53,7 +60,7 @@ impl ResultOptions {
         if let Some(partial) = output.partial_path() {
             signals::remove_when_ended(partial)?;
         }
-        Ok(Some(Place { path, output }))
+        Ok(Some(Self { path, output }))
     }
 }
 
@@ -86,6 +93,12 @@ impl Place<'_> {
     pub fn write_dense<T: Scalar>(self, matrix: ArrayView2<'_, T>, out: &mut Out) -> Result<()> {
         self.output.write_dense(matrix)?;
         written(self.path, out)
+    }
+
+    /// Writes bytes.
+    pub fn write_bytes(self, bytes: &[u8], out: &mut Out) -> Result<()> {
+        self.output.write_bytes(bytes)?;
+        out.line("written", self.path.display())
     }
 }
 

@@ -25,7 +25,7 @@ use crate::safetensors::read_safetensors;
 use crate::scalar::Scalar;
 pub use error::FileError;
 pub use formats::Format;
-pub use output::{Output, write_bytes};
+pub use output::Output;
 
 /// What a file's name does not say.
 #[derive(Clone, Debug, Default)]

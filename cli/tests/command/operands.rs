@@ -1,6 +1,6 @@
-//! Operands and options that do not fit each other or the machine.
+//! Operands, options and places of files that are refused before the computation.
 
-use super::Folder;
+use super::{Folder, texts};
 use warprow::device::available_host_memory;
 
 #[test]
@@ -58,5 +58,22 @@ fn the_name_of_a_tensor_is_refused_for_a_file_without_names() {
             found.contains("y.npy: wanted no name of a tensor") && found.contains("found `x`"),
             "{found}"
         );
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_refused_before_the_work() {
+    let folder = Folder::new();
+    let mut commands = vec![vec!["info", "a.mtx", "--plot", "no/such"]];
+    if cfg!(feature = "bench") {
+        commands.push(vec!["bench", "a.mtx", "--plot", "no/such"]);
+        commands.push(vec!["tune", "--output", "no/such"]);
+    }
+    for arguments in commands {
+        let found = folder.refused(&arguments, 2);
+        let wanted = "error: cannot write no/such: No such file";
+        assert!(found.starts_with(wanted), "{arguments:?}: {found}");
+        let (stdout, _) = texts(&folder.run(&arguments));
+        assert_eq!(stdout, "", "{arguments:?}");
     }
 }

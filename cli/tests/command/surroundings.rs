@@ -72,6 +72,21 @@ fn a_full_disk_is_an_error_and_no_panic() {
 }
 
 #[test]
+fn values_for_programs_are_printed_even_if_the_picture_cannot_be_written() {
+    let folder = Folder::new();
+    std::os::unix::fs::symlink("/dev/full", folder.path("a.svg")).unwrap();
+    let output = folder.run(&["info", "a.mtx", "--json", "--plot", "a.svg"]);
+    let (stdout, stderr) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.starts_with("error: cannot write a.svg: No space left"),
+        "{stderr}"
+    );
+    let object: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(object["shape"], serde_json::json!([3, 3]));
+}
+
+#[test]
 fn pipes_are_read_and_written() {
     let folder = Folder::new();
     for name in ["in.mtx", "out.csv"] {
