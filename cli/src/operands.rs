@@ -30,17 +30,59 @@ pub struct InputOptions {
 impl InputOptions {
     /// The sparse matrix of a file.
     pub fn sparse<T: Scalar>(&self, path: &Path) -> Result<CsrMatrix<T>> {
+        self.check(&[path])?;
+        self.read(path)
+    }
+
+    /// The sparse matrices of one or two files. Options of edge lists need one of the two to be an edge list.
+    pub fn one_or_two<T: Scalar>(
+        &self,
+        first: &Path,
+        second: Option<&Path>,
+    ) -> Result<(CsrMatrix<T>, Option<CsrMatrix<T>>)> {
+        self.check(&[&[first], second.as_slice()].concat())?;
+        let a = self.read(first)?;
+        Ok((a, second.map(|path| self.read(path)).transpose()?))
+    }
+
+    /// Refuses options of edge lists if no file is one.
+    fn check(&self, paths: &[&Path]) -> Result<()> {
+        let option = match (self.symmetric, self.shape) {
+            (true, _) => "--symmetric",
+            (false, Some(_)) => "--shape",
+            (false, None) => return Ok(()),
+        };
+        let format_of = |path: &Path| match self.format {
+            Some(format) => Some(format.of_library()),
+            None => Format::of(path).map(|(format, _)| format),
+        };
+        let mut found = None;
+        for path in paths {
+            let name = match format_of(path) {
+                Some(Format::MatrixMarket) => "a Matrix Market file",
+                Some(Format::Npz) => "an npz file",
+                // An edge list takes them; the reader refuses other files.
+                _ => return Ok(()),
+            };
+            found = found.or(Some((path, name)));
+        }
+        let Some((path, name)) = found else {
+            return Ok(());
+        };
+        Err(Failure::input(format!(
+            "{}: {option} is for edge lists: wanted an edge list, found {name}",
+            path.display()
+        )))
+    }
+
+    fn read<T: Scalar>(&self, path: &Path) -> Result<CsrMatrix<T>> {
         let mut edge_list = EdgeListOptions::default().symmetric(self.symmetric);
         if let Some((rows, columns)) = self.shape {
             edge_list = edge_list.shape(rows, columns);
         }
         let mut options = FileOptions::default();
         if let Some(format) = self.format {
-            options = options.format(match format {
-                SparseFormat::Mtx => Format::MatrixMarket,
-                SparseFormat::Npz => Format::Npz,
-                SparseFormat::Tsv | SparseFormat::Csv => Format::EdgeList,
-            });
+            options = options.format(format.of_library());
             edge_list = edge_list.separator(match format {
                 SparseFormat::Csv => Separator::Comma,
                 _ => Separator::Blanks,
@@ -60,6 +102,16 @@ enum SparseFormat {
     Npz,
     Tsv,
     Csv,
+}
+
+impl SparseFormat {
+    fn of_library(self) -> Format {
+        match self {
+            Self::Mtx => Format::MatrixMarket,
+            Self::Npz => Format::Npz,
+            Self::Tsv | Self::Csv => Format::EdgeList,
+        }
+    }
 }
 
 /// The dense matrix of a file, the tensor of that name in a safetensors file; or random numbers of that shape.

@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::{Map, Value};
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
+use std::mem;
 
 /// The columns of the labels.
 pub const LABEL: usize = 10;
@@ -83,9 +84,9 @@ impl Out {
         }
     }
 
-    /// Prints the values for programs.
-    pub fn finish(mut self) -> Result<()> {
-        match self.json.take() {
+    /// Prints the values for programs. Lines for people that follow are left out as before.
+    pub fn finish(&mut self) -> Result<()> {
+        match self.json.as_mut().map(mem::take) {
             Some(object) => self.write(&format!("{}\n", Value::Object(object))),
             None => Ok(()),
         }

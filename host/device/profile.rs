@@ -112,7 +112,11 @@ impl DeviceProfile {
     }
 
     /// That of the file which the environment variable `WARPROW_PROFILE` names, if it is set.
-    pub(crate) fn from_environment() -> Result<Option<Self>, ProfileError> {
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read).
+    pub fn from_environment() -> Result<Option<Self>, ProfileError> {
         let path = std::env::var_os(PROFILE_VARIABLE).filter(|path| !path.is_empty());
         path.map(Self::read).transpose()
     }

@@ -21,6 +21,16 @@ pub enum FileError {
         /// The ends that serve.
         wanted: Vec<&'static str>,
     },
+    /// The name of a tensor, for a file whose array has no name.
+    #[error(
+        "{file}: wanted no name of a tensor, as an npy file holds one array without a name; found `{tensor}`"
+    )]
+    Tensor {
+        /// The file's path.
+        file: String,
+        /// The name.
+        tensor: String,
+    },
     /// A Matrix Market file cannot be read.
     #[error(transparent)]
     MatrixMarket(#[from] ReadError),

@@ -25,7 +25,7 @@ use crate::safetensors::read_safetensors;
 use crate::scalar::Scalar;
 pub use error::FileError;
 pub use formats::Format;
-pub use output::{Output, write_bytes};
+pub use output::Output;
 
 /// What a file's name does not say.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ impl FileOptions {
         self
     }
 
-    /// The tensor of a safetensors file. Default: the only one.
+    /// The tensor of a safetensors file. Default: the only one. Other formats refuse a name.
     #[must_use]
     pub fn tensor(mut self, name: impl Into<String>) -> Self {
         self.tensor = Some(name.into());
@@ -78,13 +78,19 @@ impl FileOptions {
     ///
     /// # Errors
     ///
-    /// A name or format that is none of dense matrices; what the format's own reader refuses.
+    /// A name or format that is none of dense matrices; the name of a tensor for an npy file; what the format's own
+    /// reader refuses.
     pub fn read_dense<T: Scalar>(&self, path: impl AsRef<Path>) -> Result<Array2<T>, FileError> {
         let path = path.as_ref();
-        Ok(match Format::of_kind(path, self.format, false)?.0 {
-            Format::Safetensors => read_safetensors(path, self.tensor.as_deref())?,
-            _ => read_npy(path)?,
-        })
+        let tensor = self.tensor.as_deref();
+        match (Format::of_kind(path, self.format, false)?.0, tensor) {
+            (Format::Safetensors, _) => Ok(read_safetensors(path, tensor)?),
+            (_, Some(tensor)) => Err(FileError::Tensor {
+                file: path.display().to_string(),
+                tensor: tensor.to_owned(),
+            }),
+            (_, None) => Ok(read_npy(path)?),
+        }
     }
 }
 

@@ -9,7 +9,6 @@ use super::{FileError, Format};
 use crate::edge_list::{Separator, write_entries};
 use crate::npy::write_array;
 use crate::npz::write_members;
-use crate::output::WriteError;
 use crate::safetensors::write_tensor;
 use crate::scalar::Scalar;
 use crate::{matrix_market, output};
@@ -24,7 +23,8 @@ const TENSOR: &str = "matrix";
 /// or named pipe is not replaced: the matrix is written into it. Dropped without a matrix, it changes nothing.
 pub struct Output {
     place: output::Output,
-    format: Format,
+    /// `None` for bytes.
+    format: Option<Format>,
     compressed: bool,
 }
 
@@ -47,11 +47,24 @@ impl Output {
         Self::create(path.as_ref(), false)
     }
 
+    /// Opens a place for bytes of any format.
+    ///
+    /// # Errors
+    ///
+    /// A directory or socket; a place that the user may not write.
+    pub fn bytes(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        Ok(Self {
+            place: output::Output::create(path.as_ref())?,
+            format: None,
+            compressed: false,
+        })
+    }
+
     fn create(path: &Path, sparse: bool) -> Result<Self, FileError> {
         let (format, compressed) = Format::of_kind(path, None, sparse)?;
         Ok(Self {
             place: output::Output::create(path)?,
-            format,
+            format: Some(format),
             compressed,
         })
     }
@@ -70,12 +83,15 @@ impl Output {
     ///
     /// # Panics
     ///
-    /// If the place is one for a dense matrix.
+    /// If the place is not one for a sparse matrix.
     pub fn write_sparse<T: Scalar>(
         self,
         matrix: CsMatViewI<'_, T, u32, u32>,
     ) -> Result<(), FileError> {
-        assert!(self.format.is_sparse(), "the place is for a dense matrix");
+        assert!(
+            self.format.is_some_and(Format::is_sparse),
+            "the place is not for a sparse matrix"
+        );
         let Self {
             place,
             format,
@@ -83,8 +99,8 @@ impl Output {
         } = self;
         let separator = Separator::of(place.path());
         place.write(|file| match format {
-            Format::Npz => write_members(file, matrix),
-            Format::EdgeList => write_entries(file, separator, compressed, matrix),
+            Some(Format::Npz) => write_members(file, matrix),
+            Some(Format::EdgeList) => write_entries(file, separator, compressed, matrix),
             _ => matrix_market::write(file, compressed, matrix),
         })?;
         Ok(())
@@ -98,23 +114,32 @@ impl Output {
     ///
     /// # Panics
     ///
-    /// If the place is one for a sparse matrix.
+    /// If the place is not one for a dense matrix.
     pub fn write_dense<T: Scalar>(self, matrix: ArrayView2<'_, T>) -> Result<(), FileError> {
-        assert!(!self.format.is_sparse(), "the place is for a sparse matrix");
         let format = self.format;
+        assert!(
+            format.is_some_and(|format| !format.is_sparse()),
+            "the place is not for a dense matrix"
+        );
         self.place.write(|file| match format {
-            Format::Safetensors => write_tensor(file, TENSOR, matrix),
+            Some(Format::Safetensors) => write_tensor(file, TENSOR, matrix),
             _ => write_array(file, matrix),
         })?;
         Ok(())
     }
-}
 
-/// Writes a file of any format whole, or not at all, as [`Output`] does.
-///
-/// # Errors
-///
-/// If the file cannot be created, written or renamed. The incomplete file is removed.
-pub fn write_bytes(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), WriteError> {
-    output::Output::create(path.as_ref())?.write(|file| file.write_all(bytes))
+    /// Writes bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written or renamed. The incomplete file is removed.
+    ///
+    /// # Panics
+    ///
+    /// If the place is one for a matrix.
+    pub fn write_bytes(self, bytes: &[u8]) -> Result<(), FileError> {
+        assert!(self.format.is_none(), "the place is for a matrix");
+        self.place.write(|file| file.write_all(bytes))?;
+        Ok(())
+    }
 }

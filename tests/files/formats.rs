@@ -76,6 +76,20 @@ fn a_place_that_is_dropped_leaves_what_was_there_and_nothing_else() {
 }
 
 #[test]
+fn a_place_for_bytes_takes_any_name_and_is_whole_or_unchanged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.svg");
+    drop(Output::bytes(&path).unwrap());
+    assert!(!path.exists());
+    Output::bytes(&path)
+        .unwrap()
+        .write_bytes(b"<svg/>")
+        .unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"<svg/>");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn a_name_of_no_format_is_refused_before_anything_is_touched() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a", "a.gz", "a.txt", "a.npy", ".."] {
@@ -102,6 +116,20 @@ fn a_format_that_is_insisted_on_counts_more_than_the_name() {
         .edge_list(EdgeListOptions::default().symmetric(true));
     assert_eq!(options.read_sparse::<f32>(&path).unwrap().nnz(), 4);
     assert!(options.read_dense::<f32>(&path).is_err());
+}
+
+#[test]
+fn the_name_of_a_tensor_is_refused_for_an_npy_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let x = array![[1.0f32, 2.0]];
+    Output::dense(&path).unwrap().write_dense(x.view()).unwrap();
+    let options = FileOptions::default().tensor("x");
+    let error = options.read_dense::<f32>(&path).unwrap_err();
+    assert!(
+        matches!(&error, FileError::Tensor { tensor, .. } if tensor == "x"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -6,10 +6,10 @@ use crate::operands::{self, ElementType, InputOptions};
 use crate::output::Out;
 use crate::plot;
 use crate::progress;
+use crate::results;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use std::path::PathBuf;
-use warprow::files::write_bytes;
 use warprow::{CsrMatrix, Device, bf16, f16};
 use warprow_benches::spmm::own_matrix::{BenchElement, Measurement, OwnMatrix, Peer, Step};
 
@@ -90,6 +90,7 @@ fn measure<T: BenchElement>(options: &Options, global: &Global) -> Result<bool> 
     let most = options.features.iter().copied().max().unwrap_or(0);
     let elements = (a.rows() as u128 + a.cols() as u128) * u128::from(most);
     operands::check_memory("X and Y", 2 * elements * size_of::<T>() as u128)?;
+    let place = results::bytes(options.plot.as_deref(), &mut out)?;
     let device = global.open_device(&mut out)?;
     if options.plot.is_some() && device.is_emulator() {
         let words = "--plot: wanted a GPU, found the emulator, which has no times to draw";
@@ -112,12 +113,12 @@ fn measure<T: BenchElement>(options: &Options, global: &Global) -> Result<bool> 
         .map(|measurement| measurement.json(&device))
         .collect();
     out.value("results", json.map_err(Failure::other)?.concat());
-    if let Some(path) = &options.plot {
-        let svg = draw(&bench.name, &device, &measured)?;
-        write_bytes(path, svg.as_bytes())?;
-        out.line("written", path.display())?;
-    }
+    // First: the picture may fail.
     out.finish()?;
+    if let Some(place) = place {
+        let svg = draw(&bench.name, &device, &measured)?;
+        place.write_bytes(svg.as_bytes(), &mut out)?;
+    }
     Ok(measured.iter().all(Measurement::is_right))
 }
 

@@ -145,7 +145,7 @@ pub fn run(options: &Options, global: &Global) -> Result<bool> {
         out.value("max_relative_error", found.max_relative_error);
         found.ok()
     };
-    if let Some(place) = place {
+    if let Some(place) = place.and_then(|place| place.if_right(right)) {
         place.write_dense(y.view(), &mut out)?;
     }
     out.finish()?;

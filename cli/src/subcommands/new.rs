@@ -101,7 +101,8 @@ impl Source {
 
 fn source(options: &Options) -> Result<Source> {
     let Some(path) = &options.path else {
-        return Ok(Source::Git(options.git.clone().unwrap_or_default()));
+        let git = options.git.as_deref().unwrap_or_default();
+        return Ok(Source::Git(url(git)?.to_owned()));
     };
     let unreadable = |error| Failure::input(format!("{}: {error}", path.display()));
     let path = fs::canonicalize(path).map_err(unreadable)?;
@@ -120,6 +121,43 @@ fn source(options: &Options) -> Result<Source> {
     Ok(Source::Path(path))
 }
 
+/// The URL of a repository, as it can stand in a manifest.
+fn url(text: &str) -> Result<&str> {
+    if !text.trim().is_empty() && !text.contains(char::is_control) {
+        return Ok(text);
+    }
+    Err(Failure::input(format!(
+        "--git: wanted the URL of a repository without control characters, found `{}`",
+        text.escape_debug()
+    )))
+}
+
+/// Keywords of Rust.
+const KEYWORDS: [&str; 51] = [
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
+    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
+    "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref",
+    "return", "self", "static", "struct", "super", "trait", "true", "try", "type", "typeof",
+    "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// Crates that come with Rust, folders in which cargo builds, and warprow's own crates.
+const TAKEN: [&str; 13] = [
+    "alloc",
+    "core",
+    "proc_macro",
+    "std",
+    "test",
+    "build",
+    "deps",
+    "examples",
+    "incremental",
+    "cuda_builder",
+    "cuda_std",
+    "warprow",
+    "warprow_cuda_std",
+];
+
 /// The name of a package, which the last part of the path must be.
 fn name(project: &Path) -> Result<String> {
     let name = project
@@ -131,8 +169,22 @@ fn name(project: &Path) -> Result<String> {
     let is_inner = |character: char| {
         is_letter(character) || character.is_ascii_digit() || "-_".contains(character)
     };
-    if name.starts_with(is_letter) && name.chars().all(is_inner) && name != "warprow" {
-        return Ok(name);
+    if name.starts_with(is_letter) && name.chars().all(is_inner) {
+        let crate_name = name.replace('-', "_");
+        let names_of = [
+            (&KEYWORDS[..], "a keyword of Rust"),
+            (&TAKEN, "a name that Rust, cargo or warprow uses"),
+        ];
+        let taken = names_of
+            .iter()
+            .find(|(names, _)| names.contains(&crate_name.as_str()));
+        return match taken {
+            None => Ok(name),
+            Some((_, what)) => Err(Failure::input(format!(
+                "{}: wanted a name that is free, found `{name}`, {what}",
+                project.display()
+            ))),
+        };
     }
     Err(Failure::input(format!(
         "{}: wanted a name of lower-case letters, digits, `-` and `_` that begins with a letter, found `{}`",
@@ -180,6 +232,23 @@ mod tests {
         assert_eq!(name(Path::new("a/my-kernels_2")).unwrap(), "my-kernels_2");
         for wrong in ["", "..", "2nd", "a b", "Ä", "a.b", "warprow", "a\"b"] {
             assert!(name(Path::new(wrong)).is_err(), "{wrong}");
+        }
+        for taken in [
+            "fn",
+            "self",
+            "crate",
+            "async",
+            "gen",
+            "std",
+            "test",
+            "proc-macro",
+            "build",
+            "deps",
+            "cuda-std",
+        ] {
+            let error = name(Path::new(taken)).unwrap_err().to_string();
+            let wanted = format!("{taken}: wanted a name that is free, found `{taken}`, a ");
+            assert!(error.starts_with(&wanted), "{error}");
         }
     }
 }

@@ -67,11 +67,9 @@ pub fn run(options: &Options, global: &Global) -> Result<bool> {
 
 fn multiply<T: SpgemmElement>(options: &Options, global: &Global) -> Result<bool> {
     let mut out = Out::new(global);
-    let a = options.input.sparse::<T>(&options.a)?;
-    let b = match &options.b {
-        Some(path) => Some(options.input.sparse::<T>(path)?),
-        None => None,
-    };
+    let (a, b) = options
+        .input
+        .one_or_two::<T>(&options.a, options.b.as_deref())?;
     let b = b.as_ref().unwrap_or(&a);
     if a.cols() != b.rows() {
         let (a, b) = (a.shape(), b.shape());
@@ -153,7 +151,7 @@ fn multiply<T: SpgemmElement>(options: &Options, global: &Global) -> Result<bool
         out.value("max_relative_error", verification.values.max_relative_error);
         verification.ok()
     };
-    if let Some(place) = place {
+    if let Some(place) = place.and_then(|place| place.if_right(right)) {
         place.write_sparse(c.view(), &mut out)?;
     }
     out.finish()?;

@@ -147,7 +147,7 @@ fn multiply<T: SpmmElement>(options: &Options, global: &Global) -> Result<bool> 
         out.value("max_relative_error", verification.max_relative_error);
         verification.ok()
     };
-    if let Some(place) = place {
+    if let Some(place) = place.and_then(|place| place.if_right(right)) {
         place.write_dense(y.view(), &mut out)?;
     }
     out.finish()?;

@@ -3,10 +3,10 @@
 use crate::commands::Global;
 use crate::failure::{Failure, Result};
 use crate::output::Out;
+use crate::results;
 use clap::Args;
 use std::path::PathBuf;
 use warprow::device::{DeviceProfile, PROFILE_VARIABLE};
-use warprow::files::write_bytes;
 use warprow_benches::plans::measured_rates::launch_ms;
 use warprow_benches::spmm::floors::Floors;
 use warprow_benches::spmm::gather_limit;
@@ -31,6 +31,7 @@ const COPIES_OF_PEAK: f64 = 0.89;
 
 pub fn run(options: &Options, global: &Global) -> Result<bool> {
     let mut out = Out::new(global);
+    let place = results::bytes(Some(&options.output), &mut out)?;
     let device = global.open_device(&mut out)?;
     if device.is_emulator() {
         let words =
@@ -55,7 +56,6 @@ pub fn run(options: &Options, global: &Global) -> Result<bool> {
                       and the time of a launch. Sizes as the driver reports them, or of a GPU of the same \
                       generation; partitions of the L2 cache as of GPUs with the same compute capability."
         .to_owned();
-    write_bytes(&options.output, profile.to_json().as_bytes())?;
     out.line(
         "memory",
         format!("copies read and write {:.0} GB/s", copies / 1e9),
@@ -64,7 +64,9 @@ pub fn run(options: &Options, global: &Global) -> Result<bool> {
     if let Some(launch) = launch {
         out.line("launch", format!("{:.1} us", f64::from(launch) * 1e-3))?;
     }
-    out.line("written", options.output.display())?;
+    if let Some(place) = place {
+        place.write_bytes(profile.to_json().as_bytes(), &mut out)?;
+    }
     out.paragraph(
         "",
         format!(

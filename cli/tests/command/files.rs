@@ -1,7 +1,8 @@
 //! Results in files: the same in every format, and what the other subcommands read.
 
 use super::{Folder, root, texts};
-use warprow::files::{read_dense, read_sparse};
+use ndarray::Array2;
+use warprow::files::{Output, read_dense, read_sparse};
 
 #[test]
 fn a_product_is_the_same_in_every_format() {
@@ -129,4 +130,34 @@ fn a_wrong_result_would_be_told_by_the_exit_code_and_is_not_asked_for_with_no_ve
     let (stdout, _) = texts(&output);
     assert_eq!(output.status.code(), Some(0));
     assert!(!stdout.contains("check"), "{stdout}");
+}
+
+#[test]
+fn a_wrong_result_is_not_written_and_an_existing_file_stays() {
+    let folder = Folder::new();
+    // 1e30 * 1e30 - 1e30 * 1e30 is 0 in f64; in f32 the products are infinite.
+    let banner = "%%MatrixMarket matrix coordinate real general\n";
+    folder.write("row.mtx", format!("{banner}1 2 2\n1 1 1e30\n1 2 -1e30\n"));
+    folder.write("column.mtx", format!("{banner}2 1 2\n1 1 1e30\n2 1 1e30\n"));
+    let write = |name: &str, x: Array2<f32>| {
+        let output = Output::dense(folder.path(name)).unwrap();
+        output.write_dense(x.view()).unwrap();
+    };
+    write("x.npy", Array2::from_elem((2, 1), 1e30));
+    write("features.npy", Array2::from_elem((3, 32), 3e38));
+    for (arguments, name) in [
+        (["spmm", "row.mtx", "x.npy"], "y.npy"),
+        (["spgemm", "row.mtx", "column.mtx"], "c.npz"),
+        (["gcn", "a.mtx", "features.npy"], "z.npy"),
+    ] {
+        folder.write(name, "from before");
+        let found = folder.refused(&[&arguments[..], &["-o", name]].concat(), 1);
+        assert!(
+            found.starts_with(&format!("error: {name} is not written: ")),
+            "{found}"
+        );
+        assert_eq!(std::fs::read(folder.path(name)).unwrap(), b"from before");
+        folder.printed(&[&arguments[..], &["-o", name, "--no-verify"]].concat());
+        assert_ne!(std::fs::read(folder.path(name)).unwrap(), b"from before");
+    }
 }

@@ -1,6 +1,7 @@
 //! The command as a program: what it prints where, its exit codes, and the files that it leaves.
 
 mod files;
+mod operands;
 mod project;
 #[cfg(target_os = "linux")]
 mod surroundings;

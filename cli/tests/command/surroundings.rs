@@ -72,6 +72,21 @@ fn a_full_disk_is_an_error_and_no_panic() {
 }
 
 #[test]
+fn values_for_programs_are_printed_even_if_the_picture_cannot_be_written() {
+    let folder = Folder::new();
+    std::os::unix::fs::symlink("/dev/full", folder.path("a.svg")).unwrap();
+    let output = folder.run(&["info", "a.mtx", "--json", "--plot", "a.svg"]);
+    let (stdout, stderr) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.starts_with("error: cannot write a.svg: No space left"),
+        "{stderr}"
+    );
+    let object: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(object["shape"], serde_json::json!([3, 3]));
+}
+
+#[test]
 fn pipes_are_read_and_written() {
     let folder = Folder::new();
     for name in ["in.mtx", "out.csv"] {
@@ -115,33 +130,54 @@ fn an_existing_result_is_kept_if_the_command_fails() {
 
 #[test]
 fn a_signal_leaves_no_incomplete_file() {
-    for (signal, number) in [("INT", 2), ("TERM", 15)] {
-        let folder = Folder::new();
-        // 300 rows that each meet 300 others: a second at least, on the emulator.
-        let entries: String = (0..300)
-            .flat_map(|row| (0..300).map(move |column| format!("{row} {column}\n")))
-            .collect();
-        folder.write("dense.tsv", entries);
+    for (signal, number) in [("HUP", 1), ("INT", 2), ("TERM", 15)] {
+        let folder = folder_with_a_long_product();
         let mut command = warprow(&["spgemm", "dense.tsv", "-o", "c.npz"]);
-        let mut child = command
-            .current_dir(folder.0.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        wait_for(&mut child, "incomplete file", || folder.names().len() == 3);
-        // The program goes on from there to its handler of signals.
-        sleep(Duration::from_millis(100));
-        let kill = format!("kill -{signal} {}", child.id());
-        assert!(
-            Command::new("sh")
-                .args(["-c", &kill])
-                .status()
-                .unwrap()
-                .success()
-        );
+        let mut child = start(&folder, &mut command);
+        send(signal, &child);
         assert_eq!(child.wait().unwrap().signal(), Some(number));
         assert_eq!(folder.names(), ["a.mtx", "dense.tsv"]);
     }
+}
+
+#[test]
+fn a_signal_that_the_parent_ignores_does_not_end_the_command() {
+    let folder = folder_with_a_long_product();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_warprow"))
+        .args(["spgemm", "dense.tsv", "-o", "c.npz", "--device", "emulator"]);
+    let mut child = start(&folder, &mut command);
+    send("HUP", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(folder.names(), ["a.mtx", "c.npz", "dense.tsv"]);
+}
+
+/// 300 rows in `dense.tsv` that each meet 300 others: a second at least, on the emulator.
+fn folder_with_a_long_product() -> Folder {
+    let folder = Folder::new();
+    let entries: String = (0..300)
+        .flat_map(|row| (0..300).map(move |column| format!("{row} {column}\n")))
+        .collect();
+    folder.write("dense.tsv", entries);
+    folder
+}
+
+/// Starts a command, and waits until it has its incomplete file and its handler of signals.
+fn start(folder: &Folder, command: &mut Command) -> Child {
+    command.current_dir(folder.0.path()).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    wait_for(&mut child, "incomplete file", || folder.names().len() == 3);
+    // The program goes on from there to its handler of signals.
+    sleep(Duration::from_millis(100));
+    child
+}
+
+fn send(signal: &str, child: &Child) {
+    let kill = format!("kill -{signal} {}", child.id());
+    let status = Command::new("sh").args(["-c", &kill]).status();
+    assert!(status.unwrap().success());
 }
 
 /// Waits for that, a minute at most.

@@ -76,3 +76,24 @@ fn a_profile_with_an_error_is_refused_with_file_line_and_field() {
         assert!(words.contains(wanted), "{stderr}");
     }
 }
+
+#[test]
+fn the_doctor_reads_the_profile() {
+    let folder = Folder::new();
+    folder.write("good.json", DeviceProfile::a100().to_json());
+    folder.write("bad.json", "{}");
+    for (file, code, wanted) in [
+        ("good.json", 0, "ok       WARPROW_PROFILE    "),
+        ("bad.json", 1, "FAILS    WARPROW_PROFILE    bad.json"),
+        ("absent.json", 1, "FAILS    WARPROW_PROFILE    absent.json"),
+    ] {
+        let mut command = warprow(&["doctor"]);
+        command
+            .current_dir(folder.0.path())
+            .env("WARPROW_PROFILE", file);
+        let output = command.output().unwrap();
+        let (stdout, stderr) = texts(&output);
+        assert_eq!(output.status.code(), Some(code), "{stdout}{stderr}");
+        assert!(stdout.contains(wanted), "{stdout}");
+    }
+}

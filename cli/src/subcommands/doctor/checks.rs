@@ -6,7 +6,7 @@ use crate::output::Out;
 use crate::terminal;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
-use warprow::device::{DEVICE_VARIABLE, Selector};
+use warprow::device::{DEVICE_VARIABLE, DeviceProfile, PROFILE_VARIABLE, Selector};
 
 /// The columns of the names of checks.
 const NAME: usize = 18;
@@ -127,6 +127,15 @@ pub fn environment(_: &Global, checks: &mut Vec<Check>) {
         Err(error) => {
             let advice = format!("unset {DEVICE_VARIABLE}, or set it to one of these");
             checks.push(Check::fails(DEVICE_VARIABLE, error.to_string(), advice));
+        }
+    }
+    match DeviceProfile::from_environment() {
+        Ok(Some(profile)) => checks.push(Check::ok(PROFILE_VARIABLE, profile.name)),
+        Ok(None) => {}
+        Err(error) => {
+            let advice =
+                format!("unset {PROFILE_VARIABLE}, or name a file that `warprow tune` has written");
+            checks.push(Check::fails(PROFILE_VARIABLE, error.to_string(), advice));
         }
     }
     if let Ok(visible) = std::env::var("CUDA_VISIBLE_DEVICES") {

@@ -7,14 +7,14 @@ mod statistics;
 
 use crate::commands::Global;
 use crate::failure::{Failure, Result};
-use crate::operands::InputOptions;
+use crate::operands::{InputOptions, check_memory};
 use crate::output::Out;
+use crate::results;
 use crate::terminal::{bytes, count};
 use clap::Args;
 use serde_json::{Value, json};
 use statistics::{Lengths, Statistics};
 use std::path::PathBuf;
-use warprow::files::write_bytes;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -54,18 +54,29 @@ pub fn run(options: &Options, global: &Global) -> Result<bool> {
     let mut out = Out::new(global);
     let a = options.input.sparse::<f32>(&options.a)?;
     let name = options.a.display().to_string();
+    check_memory(
+        &format!(
+            "{name}: statistics of {} x {}",
+            count(a.rows()),
+            count(a.cols())
+        ),
+        Statistics::memory(a.shape(), a.nnz()),
+    )?;
+    let place = results::bytes(options.plot.as_deref(), &mut out)?;
     let statistics = Statistics::of(&a);
     show(&name, &statistics, &mut out)?;
     if !options.no_plans {
         plans::show(&a, &statistics, &options.features, global, &mut out)?;
     }
     if let Some(path) = &options.plot {
-        let svg = spy::draw(&name, &a, &statistics).map_err(Failure::input)?;
-        write_bytes(path, svg.as_bytes())?;
-        out.line("written", path.display())?;
         out.value("plot", path.to_string_lossy());
     }
+    // First: the picture may fail.
     out.finish()?;
+    if let Some(place) = place {
+        let svg = spy::draw(&name, &a, &statistics).map_err(Failure::input)?;
+        place.write_bytes(svg.as_bytes(), &mut out)?;
+    }
     Ok(true)
 }
 

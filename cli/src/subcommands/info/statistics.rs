@@ -1,5 +1,6 @@
 //! Numbers that tell what a matrix is like.
 
+use std::thread::available_parallelism;
 use warprow::CsrMatrix;
 
 /// Rows that locality is measured in.
@@ -68,6 +69,23 @@ pub struct Square {
 }
 
 impl Statistics {
+    /// An upper bound of the bytes that [`of`](Self::of) allocates.
+    pub fn memory((rows, cols): (usize, usize), nonzeros: usize) -> u128 {
+        let (rows, cols, nonzeros) = (rows as u128, cols as u128, nonzeros as u128);
+        // The lengths of rows and columns, a window for each column; of a square matrix the transpose, or marks for
+        // each column and thread.
+        let lengths = size_of::<usize>() as u128 * (rows + cols);
+        let index = size_of::<u32>() as u128;
+        let square = match rows == cols {
+            true => {
+                let threads = available_parallelism().map_or(1, |threads| threads.get() as u128);
+                (index * (cols + 1 + 2 * nonzeros)).max(threads * index * cols)
+            }
+            false => 0,
+        };
+        lengths + square.max(index * cols)
+    }
+
     pub fn of(a: &CsrMatrix<f32>) -> Self {
         let is_square = a.rows() == a.cols();
         let rows = a.outer_iterator().map(|row| row.nnz()).collect();
@@ -273,6 +291,13 @@ mod tests {
             assert_eq!((found.rows.most, found.rows.empty), (0, shape.0));
             assert_eq!(found.locality, 0.0);
         }
+    }
+
+    #[test]
+    fn memory_counts_each_column_of_a_wide_matrix_and_the_marks_of_a_square_one() {
+        assert_eq!(Statistics::memory((3, 5), 1), 8 * (3 + 5) + 4 * 5);
+        assert!(Statistics::memory((5, 5), 1) >= 8 * (5 + 5) + 4 * (5 + 1 + 2));
+        assert!(Statistics::memory((1, u32::MAX as usize), 1) > 50_000_000_000);
     }
 
     #[test]
