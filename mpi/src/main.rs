@@ -4,10 +4,13 @@ mod program;
 
 use clap::Parser;
 use program::options::{ElementType, Options};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 use std::process::ExitCode;
 use warprow::Device;
 use warprow::device::EmulatorOptions;
-use warprow_mpi::{World, rank_device};
+use warprow_mpi::{UnfinishedFile, World, rank_device};
 
 /// The exit code for a result that is wrong.
 const WRONG: u8 = 1;
@@ -37,6 +40,9 @@ fn main() -> ExitCode {
     if let Some(elements) = options.run.piece {
         world = world.with_pieces(elements.get());
     }
+    if let Err(error) = remove_when_ended(world.unfinished_file().clone()) {
+        world.fail(&format!("cannot handle signals: {error}"));
+    }
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&world, &options)));
     match result {
         Ok(Ok(true)) => ExitCode::SUCCESS,
@@ -56,4 +62,16 @@ fn run(world: &World, options: &Options) -> anyhow::Result<bool> {
         ElementType::F32 => program::run::<f32>(world, &device, options),
         ElementType::F64 => program::run::<f64>(world, &device, options),
     }
+}
+
+/// Removes an incomplete output when a signal ends this process: mpirun sends one to all ranks if another rank ends.
+fn remove_when_ended(file: UnfinishedFile) -> std::io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            file.remove();
+            let _ = emulate_default_handler(signal);
+        }
+    });
+    Ok(())
 }
