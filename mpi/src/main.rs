@@ -2,7 +2,6 @@
 
 mod program;
 
-use clap::Parser;
 use program::options::{ElementType, Options};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -23,7 +22,7 @@ fn main() -> ExitCode {
         eprintln!("warprow-mpi: MPI runs already in this process");
         return ExitCode::from(FAILED as u8);
     };
-    let options = match Options::try_parse() {
+    let options = match Options::read(std::env::args_os()) {
         Ok(options) => options,
         Err(error) => {
             if error.use_stderr() {

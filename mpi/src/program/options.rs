@@ -1,8 +1,11 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use warprow::RowOrder;
+use warprow::files::Format;
 use warprow::multi::{Distribution, DivisionOptions, OperandRows, RowCuts};
 use warprow_mpi::TransportKind;
 
@@ -25,6 +28,21 @@ pub struct Options {
     /// The options of all operations.
     #[command(flatten)]
     pub run: RunOptions,
+}
+
+impl Options {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    ///
+    /// Help that is asked for; options that are wrong or do not fit each other.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let options = Self::try_parse_from(arguments)?;
+        match options.operation.fault(&options.run) {
+            Some(fault) => Err(Self::command().error(ErrorKind::ValueValidation, fault)),
+            None => Ok(options),
+        }
+    }
 }
 
 /// An operation.
@@ -79,6 +97,28 @@ impl Operation {
             Self::Spgemm { a, .. } => ("spgemm", a),
             Self::Gcn { a, .. } => ("gcn", a),
         }
+    }
+
+    /// The format of the result's file, its name, and the end of the file's name.
+    fn output_format(&self) -> (Format, &'static str, &'static str) {
+        match self {
+            Self::Spmm { .. } | Self::Gcn { .. } => (Format::Npy, "npy", ".npy"),
+            Self::Spgemm { .. } => (Format::MatrixMarket, "Matrix Market", ".mtx"),
+        }
+    }
+
+    /// What is wrong with the options, in words.
+    fn fault(&self, run: &RunOptions) -> Option<String> {
+        let (format, format_name, end) = self.output_format();
+        let output = run.output.as_deref()?;
+        if Format::of(output) == Some((format, false)) {
+            return None;
+        }
+        let (operation, _) = self.name_and_matrix();
+        let found = output.display();
+        Some(format!(
+            "--output: {operation} writes {format_name}; wanted a name that ends in {end}, found {found}"
+        ))
     }
 }
 
@@ -209,6 +249,37 @@ impl RunOptions {
             true => (division.cuts(RowCuts::Never).order(RowOrder::Given))
                 .distribution(Distribution::Blocks),
             false => division,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Options, clap::Error> {
+        Options::read(line.split(' ').map(OsString::from))
+    }
+
+    fn refused(line: &str) -> String {
+        let error = read(line).expect_err(line);
+        assert!(error.use_stderr(), "{line}");
+        error.to_string()
+    }
+
+    #[test]
+    fn an_output_must_have_the_name_of_the_format_that_the_operation_writes() {
+        for (operation, right, wrong, end) in [
+            ("spmm a.mtx", "y.npy", "y.mtx", ".npy"),
+            ("gcn a.mtx --widths 3,2", "y.NPY", "y.safetensors", ".npy"),
+            ("spgemm a.mtx", "c.mtx", "c.npy", ".mtx"),
+            ("spgemm a.mtx", "c.mtx", "c.mtx.gz", ".mtx"),
+            ("spgemm a.mtx", "c.mtx", "c", ".mtx"),
+        ] {
+            assert!(read(&format!("warprow-mpi {operation} -o {right}")).is_ok());
+            let error = refused(&format!("warprow-mpi {operation} -o {wrong}"));
+            let wanted = format!("wanted a name that ends in {end}, found {wrong}");
+            assert!(error.contains(&wanted), "{error}");
         }
     }
 }
