@@ -134,7 +134,7 @@ pub struct RunOptions {
     /// Who reads the files of A and B.
     #[arg(long, global = true, value_enum, default_value_t = ReaderName::Root)]
     pub read: ReaderName,
-    /// How the rows of A are divided.
+    /// How the rows of A are divided. With `--deterministic` or `--read parts` it is always by blocks.
     #[arg(long, global = true, value_enum, default_value_t = DistributionName::Blocks)]
     pub distribution: DistributionName,
     /// What a rank is given of X or B.
@@ -235,9 +235,18 @@ impl RunOptions {
         }
     }
 
+    /// How the rows are divided, whatever is asked for: cyclic rows would change their order with the number of ranks,
+    /// and ranks that read parts keep the rows in their order.
+    pub fn used_distribution(&self) -> DistributionName {
+        match self.deterministic || self.read == ReaderName::Parts {
+            true => DistributionName::Blocks,
+            false => self.distribution,
+        }
+    }
+
     /// How A is divided.
     pub fn division(&self) -> DivisionOptions {
-        let distribution = match self.distribution {
+        let distribution = match self.used_distribution() {
             DistributionName::Blocks => Distribution::Blocks,
             DistributionName::Cyclic => Distribution::Cyclic,
         };
@@ -245,9 +254,7 @@ impl RunOptions {
             .distribution(distribution)
             .operand(self.operand());
         match self.deterministic {
-            // In turn, rows would change their order with the number of ranks.
-            true => (division.cuts(RowCuts::Never).order(RowOrder::Given))
-                .distribution(Distribution::Blocks),
+            true => division.cuts(RowCuts::Never).order(RowOrder::Given),
             false => division,
         }
     }
@@ -280,6 +287,18 @@ mod tests {
             let error = refused(&format!("warprow-mpi {operation} -o {wrong}"));
             let wanted = format!("wanted a name that ends in {end}, found {wrong}");
             assert!(error.contains(&wanted), "{error}");
+        }
+    }
+
+    #[test]
+    fn deterministic_results_and_parts_of_files_are_divided_by_blocks() {
+        for (options, used) in [
+            ("", DistributionName::Cyclic),
+            (" --deterministic", DistributionName::Blocks),
+            (" --read parts", DistributionName::Blocks),
+        ] {
+            let line = format!("warprow-mpi spmm a.mtx --distribution cyclic{options}");
+            assert_eq!(read(&line).unwrap().run.used_distribution(), used, "{line}");
         }
     }
 }
