@@ -1,5 +1,6 @@
 //! The program `warprow-mpi`: an operation on a file's matrix over all ranks. If one rank fails, all end.
 
+mod exit_code;
 mod program;
 
 use program::options::{ElementType, Options};
@@ -11,16 +12,10 @@ use warprow::Device;
 use warprow::device::EmulatorOptions;
 use warprow_mpi::{UnfinishedFile, World, rank_device};
 
-/// The exit code for a result that is wrong.
-const WRONG: u8 = 1;
-
-/// The exit code for bad input or a device that fails.
-const FAILED: i32 = 2;
-
 fn main() -> ExitCode {
     let Some(mut world) = World::start() else {
         eprintln!("warprow-mpi: MPI runs already in this process");
-        return ExitCode::from(FAILED as u8);
+        return ExitCode::from(exit_code::BAD_INPUT);
     };
     let options = match Options::read(std::env::args_os()) {
         Ok(options) => options,
@@ -28,7 +23,7 @@ fn main() -> ExitCode {
             if error.use_stderr() {
                 // Perhaps this rank alone has wrong arguments.
                 let _ = error.print();
-                world.abort(FAILED);
+                world.abort(exit_code::BAD_INPUT.into());
             }
             if world.is_root() {
                 let _ = error.print();
@@ -45,8 +40,11 @@ fn main() -> ExitCode {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&world, &options)));
     match result {
         Ok(Ok(true)) => ExitCode::SUCCESS,
-        Ok(Ok(false)) => ExitCode::from(WRONG),
-        Ok(Err(error)) => world.fail(&format!("{error:#}")),
+        Ok(Ok(false)) => ExitCode::from(exit_code::WRONG),
+        Ok(Err(error)) => {
+            let message = format!("{error:#}");
+            world.fail_with(exit_code::of(error).into(), &message)
+        }
         Err(_) => world.fail("a bug: it has panicked"),
     }
 }

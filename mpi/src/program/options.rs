@@ -109,6 +109,16 @@ impl Operation {
 
     /// What is wrong with the options, in words.
     fn fault(&self, run: &RunOptions) -> Option<String> {
+        if let Self::Gcn {
+            weights: None,
+            widths,
+            ..
+        } = self
+            && let [width] = widths[..]
+        {
+            let wanted = "wanted at least two numbers, of features and of classes, as in 64,7";
+            return Some(format!("--widths: {wanted}; found {width} alone"));
+        }
         let (format, format_name, end) = self.output_format();
         let output = run.output.as_deref()?;
         if Format::of(output) == Some((format, false)) {
@@ -300,5 +310,13 @@ mod tests {
             let line = format!("warprow-mpi spmm a.mtx --distribution cyclic{options}");
             assert_eq!(read(&line).unwrap().run.used_distribution(), used, "{line}");
         }
+    }
+
+    #[test]
+    fn a_network_of_one_width_is_refused_with_what_was_found() {
+        let error = refused("warprow-mpi gcn a.mtx --widths 3");
+        assert!(error.contains("wanted at least two numbers"), "{error}");
+        assert!(error.contains("found 3 alone"), "{error}");
+        assert!(read("warprow-mpi gcn a.mtx --widths 3,2").is_ok());
     }
 }

@@ -88,12 +88,17 @@ impl World {
 
     /// Ends all processes with this one's message, on the standard error stream, and the exit code 2.
     pub fn fail(&self, message: &str) -> ! {
+        self.fail_with(FAILED, message)
+    }
+
+    /// As [`fail`](Self::fail), with another exit code.
+    pub fn fail_with(&self, code: i32, message: &str) -> ! {
         let mut stderr = std::io::stderr().lock();
         let (rank, size) = (self.rank(), self.size());
         // The processes end, whether anybody reads the message or not.
         let _ = writeln!(stderr, "warprow-mpi: rank {rank} of {size}: {message}");
         let _ = stderr.flush();
-        self.abort(FAILED)
+        self.abort(code)
     }
 
     /// Waits for all processes.
