@@ -139,7 +139,7 @@ pub struct RunOptions {
     #[arg(short, long, global = true)]
     pub output: Option<PathBuf>,
     /// The element type.
-    #[arg(long, global = true, value_enum, default_value_t = ElementType::F32)]
+    #[arg(long, visible_alias = "type", global = true, value_enum, default_value_t = ElementType::F32)]
     pub element: ElementType,
     /// Who reads the files of A and B.
     #[arg(long, global = true, value_enum, default_value_t = ReaderName::Root)]
@@ -318,5 +318,13 @@ mod tests {
         assert!(error.contains("wanted at least two numbers"), "{error}");
         assert!(error.contains("found 3 alone"), "{error}");
         assert!(read("warprow-mpi gcn a.mtx --widths 3,2").is_ok());
+    }
+
+    #[test]
+    fn the_element_type_has_the_name_that_it_has_in_warprow() {
+        for name in ["type", "element"] {
+            let options = read(&format!("warprow-mpi spmm a.mtx --{name} f64")).unwrap();
+            assert_eq!(options.run.element, ElementType::F64);
+        }
     }
 }
