@@ -1,5 +1,6 @@
 //! A place for a matrix, opened before the matrix is there.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use ndarray::ArrayView2;
@@ -9,6 +10,7 @@ use super::{FileError, Format};
 use crate::edge_list::{Separator, write_entries};
 use crate::npy::write_array;
 use crate::npz::write_members;
+use crate::output::WriteError;
 use crate::safetensors::write_tensor;
 use crate::scalar::Scalar;
 use crate::{matrix_market, output};
@@ -126,6 +128,20 @@ impl Output {
             _ => write_array(file, matrix),
         })?;
         Ok(())
+    }
+
+    /// Lets the caller write the content, and puts the file in its place if that succeeds. Other processes may write
+    /// the same file meanwhile, at [`partial_path`](Self::partial_path).
+    ///
+    /// # Errors
+    ///
+    /// If `content` fails, or the file cannot be written or renamed. The incomplete file is removed.
+    #[doc(hidden)]
+    pub fn write_with(
+        self,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), WriteError> {
+        self.place.write(content)
     }
 
     /// Writes bytes.

@@ -6,6 +6,7 @@ pub mod gather_sparse;
 pub mod output;
 pub mod read_share;
 pub mod scatter_sparse;
+pub mod shared_file;
 pub mod shares;
 
 use crate::world::{Word, World};

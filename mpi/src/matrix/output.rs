@@ -1,15 +1,12 @@
-//! Results that all ranks write into one file, each its rows.
-//!
-//! They write to `NAME.part`, which rank 0 renames when all are done: there is never half a file of that name.
+//! The formats of results that all ranks write into one file, each its rows.
 
 use super::DistributedCsr;
+use super::shared_file::SharedFile;
 use crate::world::{Word, World};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ndarray::ArrayView2;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 use warprow::{CsrMatrix, Scalar};
 
 /// Bytes of text that are written at a time.
@@ -22,7 +19,7 @@ const BLOCK: usize = 1 << 20;
 /// The file cannot be written.
 pub fn write_sparse<T: Scalar>(
     world: &World,
-    path: &Path,
+    file: SharedFile,
     a: &DistributedCsr<T>,
     c: &CsrMatrix<T>,
 ) -> Result<()> {
@@ -38,7 +35,7 @@ pub fn write_sparse<T: Scalar>(
         Ok(())
     })?;
     let before: u64 = world.all(bytes)[..world.rank()].iter().sum();
-    together(world, path, header.as_bytes(), |file| {
+    file.write(world, header.as_bytes(), |file| {
         let mut position = header.len() as u64 + before;
         for_each_block(a, c, |block| {
             file.write_all_at(block, position)?;
@@ -52,8 +49,8 @@ pub fn write_sparse<T: Scalar>(
 fn for_each_block<T: Scalar>(
     a: &DistributedCsr<T>,
     c: &CsrMatrix<T>,
-    mut take: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let mut block = Vec::with_capacity(BLOCK);
     for (row, entries) in a.part().owned.clone().zip(c.outer_iterator()) {
         let row = a.order().original_row(row) + 1;
@@ -75,12 +72,12 @@ fn for_each_block<T: Scalar>(
 /// The file cannot be written.
 pub fn write_dense<T: Scalar + Word>(
     world: &World,
-    path: &Path,
+    file: SharedFile,
     a: &DistributedCsr<T>,
     y: ArrayView2<'_, T>,
 ) -> Result<()> {
     let header = npy_header(size_of::<T>(), (a.shape().0, y.ncols()));
-    together(world, path, &header, |file| {
+    file.write(world, &header, |file| {
         for (row, values) in a.part().owned.clone().zip(y.rows()) {
             let row_bytes = y.ncols() * size_of::<T>();
             let bytes: Vec<u8> = values
@@ -115,59 +112,6 @@ fn npy_header(bytes: usize, (rows, columns): (usize, usize)) -> Vec<u8> {
     header.extend((text.len() as u16).to_le_bytes());
     header.extend(text.as_bytes());
     header
-}
-
-/// Makes the file with its header on rank 0, lets all ranks write, and gives it its name.
-fn together(
-    world: &World,
-    path: &Path,
-    header: &[u8],
-    write: impl FnOnce(&File) -> Result<()>,
-) -> Result<()> {
-    let mut part: PathBuf = path.to_owned();
-    let mut name = path
-        .file_name()
-        .context("the output has no file name")?
-        .to_owned();
-    name.push(".part");
-    part.set_file_name(name);
-    let failed = || format!("cannot write {}", part.display());
-    if world.is_root() {
-        // A file of that name that cannot be written belongs to someone else, and stays.
-        File::create(&part).with_context(failed)?;
-    }
-    let written = write_and_rename(world, (&part, path), header, write);
-    if written.is_err() {
-        // The run ends: nothing is left behind.
-        let _ = fs::remove_file(&part);
-    }
-    written
-}
-
-fn write_and_rename(
-    world: &World,
-    (part, path): (&Path, &Path),
-    header: &[u8],
-    write: impl FnOnce(&File) -> Result<()>,
-) -> Result<()> {
-    let failed = || format!("cannot write {}", part.display());
-    world.barrier();
-    let file = OpenOptions::new()
-        .write(true)
-        .open(part)
-        .with_context(failed)?;
-    if world.is_root() {
-        file.write_all_at(header, 0).with_context(failed)?;
-    }
-    write(&file).with_context(failed)?;
-    file.sync_all().with_context(failed)?;
-    world.barrier();
-    if world.is_root() {
-        let failed = || format!("cannot rename {} to {}", part.display(), path.display());
-        fs::rename(part, path).with_context(failed)?;
-    }
-    world.barrier();
-    Ok(())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use warprow::gcn::GcnElement;
 use warprow::reference::verify_close;
 use warprow::{GcnLayer, GcnOptions, Scalar, SpgemmElement};
-use warprow_mpi::{Gcn, GcnStep, Word, gather_dense, scatter_adjacency, write_dense};
+use warprow_mpi::{Gcn, GcnStep, SharedFile, Word, gather_dense, scatter_adjacency, write_dense};
 
 /// The relative error that networks of one device and of several may differ by, in units of the type's precision.
 const TOLERANCE: f64 = 2000.0;
@@ -18,10 +18,10 @@ const TOLERANCE: f64 = 2000.0;
 /// Runs it; whether the result is right, as far as that was checked.
 pub fn run<T: GcnElement + SpgemmElement + Word>(
     report: &mut Report<'_>,
-    path: &Path,
-    x: Option<&Path>,
+    (path, x): (&Path, Option<&Path>),
     layers: &[GcnLayer<T>],
     run: &RunOptions,
+    output: Option<SharedFile>,
 ) -> Result<Option<bool>> {
     let (world, device) = (report.world, report.device);
     ensure!(
@@ -81,8 +81,8 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
             .note("computation", world.max(computation.as_secs_f64()));
     }
     report.fact("runs", run.repeat);
-    if let Some(path) = &run.output {
-        let write = || write_dense(world, path, gcn.matrix(), y.view());
+    if let Some(file) = output {
+        let write = || write_dense(world, file, gcn.matrix(), y.view());
         report.phase("writing", write)?;
     }
     if !run.verify && !run.gather {

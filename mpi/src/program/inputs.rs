@@ -2,7 +2,7 @@
 
 use super::options::{ReaderName, RunOptions};
 use super::report::Report;
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use ndarray::Array2;
 use std::path::Path;
 use warprow::files::read_sparse;
@@ -61,12 +61,8 @@ pub fn dense<T: SpgemmElement>(
     })
 }
 
-/// A network with random weights.
+/// A network with random weights: a layer between each two neighbouring widths.
 pub fn random_layers<T: GcnElement>(widths: &[usize]) -> Result<Vec<GcnLayer<T>>> {
-    ensure!(
-        widths.len() >= 2,
-        "--widths wants at least features and classes: 64,7"
-    );
     let layer = |(index, widths): (usize, &[usize])| {
         Ok(GcnLayer {
             weights: generate::dense(widths[0], widths[1], index as u64 + 2)?,

@@ -15,7 +15,7 @@ use report::Report;
 use std::rc::Rc;
 use warprow::gcn::{GcnElement, read_layers};
 use warprow::{Device, SpgemmElement};
-use warprow_mpi::{Transport, Word, World, open_transport};
+use warprow_mpi::{SharedFile, Transport, Word, World, open_transport};
 
 /// Runs the operation; whether the result is right, as far as that was checked.
 pub fn run<T: GcnElement + SpgemmElement + Word>(
@@ -31,10 +31,15 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
         "matrix",
         a.file_name().unwrap_or_default().to_string_lossy(),
     );
+    let output = match (&options.operation, &run.output) {
+        (_, None) => None,
+        (Operation::Spgemm { .. }, Some(path)) => Some(SharedFile::sparse(world, path)?),
+        (_, Some(path)) => Some(SharedFile::dense(world, path)?),
+    };
     let right = match &options.operation {
         Operation::Spmm { a, features, x } => {
             let x = (x.as_deref(), *features);
-            spmm::run::<T>(&mut report, a, x, run)?
+            spmm::run::<T>(&mut report, a, x, run, output)?
         }
         Operation::Spgemm {
             a,
@@ -43,7 +48,7 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
             reuse,
         } => {
             let files = (a.as_path(), b.as_deref());
-            spgemm::run::<T>(&mut report, files, *round_bytes, *reuse, run)?
+            spgemm::run::<T>(&mut report, files, (*round_bytes, *reuse), run, output)?
         }
         Operation::Gcn {
             a,
@@ -55,7 +60,7 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
                 Some(path) => read_layers(path)?,
                 None => random_layers(widths)?,
             };
-            gcn::run::<T>(&mut report, a, x.as_deref(), &layers, run)?
+            gcn::run::<T>(&mut report, (a, x.as_deref()), &layers, run, output)?
         }
     };
     report.print(run.json, right);

@@ -1,8 +1,11 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use warprow::RowOrder;
+use warprow::files::Format;
 use warprow::multi::{Distribution, DivisionOptions, OperandRows, RowCuts};
 use warprow_mpi::TransportKind;
 
@@ -25,6 +28,21 @@ pub struct Options {
     /// The options of all operations.
     #[command(flatten)]
     pub run: RunOptions,
+}
+
+impl Options {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    ///
+    /// Help that is asked for; options that are wrong or do not fit each other.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let options = Self::try_parse_from(arguments)?;
+        match options.operation.fault(&options.run) {
+            Some(fault) => Err(Self::command().error(ErrorKind::ValueValidation, fault)),
+            None => Ok(options),
+        }
+    }
 }
 
 /// An operation.
@@ -80,6 +98,38 @@ impl Operation {
             Self::Gcn { a, .. } => ("gcn", a),
         }
     }
+
+    /// The format of the result's file, its name, and the end of the file's name.
+    fn output_format(&self) -> (Format, &'static str, &'static str) {
+        match self {
+            Self::Spmm { .. } | Self::Gcn { .. } => (Format::Npy, "npy", ".npy"),
+            Self::Spgemm { .. } => (Format::MatrixMarket, "Matrix Market", ".mtx"),
+        }
+    }
+
+    /// What is wrong with the options, in words.
+    fn fault(&self, run: &RunOptions) -> Option<String> {
+        if let Self::Gcn {
+            weights: None,
+            widths,
+            ..
+        } = self
+            && let [width] = widths[..]
+        {
+            let wanted = "wanted at least two numbers, of features and of classes, as in 64,7";
+            return Some(format!("--widths: {wanted}; found {width} alone"));
+        }
+        let (format, format_name, end) = self.output_format();
+        let output = run.output.as_deref()?;
+        if Format::of(output) == Some((format, false)) {
+            return None;
+        }
+        let (operation, _) = self.name_and_matrix();
+        let found = output.display();
+        Some(format!(
+            "--output: {operation} writes {format_name}; wanted a name that ends in {end}, found {found}"
+        ))
+    }
 }
 
 /// The options of all operations.
@@ -89,12 +139,12 @@ pub struct RunOptions {
     #[arg(short, long, global = true)]
     pub output: Option<PathBuf>,
     /// The element type.
-    #[arg(long, global = true, value_enum, default_value_t = ElementType::F32)]
+    #[arg(long, visible_alias = "type", global = true, value_enum, default_value_t = ElementType::F32)]
     pub element: ElementType,
     /// Who reads the files of A and B.
     #[arg(long, global = true, value_enum, default_value_t = ReaderName::Root)]
     pub read: ReaderName,
-    /// How the rows of A are divided.
+    /// How the rows of A are divided. With `--deterministic` or `--read parts` it is always by blocks.
     #[arg(long, global = true, value_enum, default_value_t = DistributionName::Blocks)]
     pub distribution: DistributionName,
     /// What a rank is given of X or B.
@@ -195,9 +245,18 @@ impl RunOptions {
         }
     }
 
+    /// How the rows are divided, whatever is asked for: cyclic rows would change their order with the number of ranks,
+    /// and ranks that read parts keep the rows in their order.
+    pub fn used_distribution(&self) -> DistributionName {
+        match self.deterministic || self.read == ReaderName::Parts {
+            true => DistributionName::Blocks,
+            false => self.distribution,
+        }
+    }
+
     /// How A is divided.
     pub fn division(&self) -> DivisionOptions {
-        let distribution = match self.distribution {
+        let distribution = match self.used_distribution() {
             DistributionName::Blocks => Distribution::Blocks,
             DistributionName::Cyclic => Distribution::Cyclic,
         };
@@ -205,10 +264,67 @@ impl RunOptions {
             .distribution(distribution)
             .operand(self.operand());
         match self.deterministic {
-            // In turn, rows would change their order with the number of ranks.
-            true => (division.cuts(RowCuts::Never).order(RowOrder::Given))
-                .distribution(Distribution::Blocks),
+            true => division.cuts(RowCuts::Never).order(RowOrder::Given),
             false => division,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Options, clap::Error> {
+        Options::read(line.split(' ').map(OsString::from))
+    }
+
+    fn refused(line: &str) -> String {
+        let error = read(line).expect_err(line);
+        assert!(error.use_stderr(), "{line}");
+        error.to_string()
+    }
+
+    #[test]
+    fn an_output_must_have_the_name_of_the_format_that_the_operation_writes() {
+        for (operation, right, wrong, end) in [
+            ("spmm a.mtx", "y.npy", "y.mtx", ".npy"),
+            ("gcn a.mtx --widths 3,2", "y.NPY", "y.safetensors", ".npy"),
+            ("spgemm a.mtx", "c.mtx", "c.npy", ".mtx"),
+            ("spgemm a.mtx", "c.mtx", "c.mtx.gz", ".mtx"),
+            ("spgemm a.mtx", "c.mtx", "c", ".mtx"),
+        ] {
+            assert!(read(&format!("warprow-mpi {operation} -o {right}")).is_ok());
+            let error = refused(&format!("warprow-mpi {operation} -o {wrong}"));
+            let wanted = format!("wanted a name that ends in {end}, found {wrong}");
+            assert!(error.contains(&wanted), "{error}");
+        }
+    }
+
+    #[test]
+    fn deterministic_results_and_parts_of_files_are_divided_by_blocks() {
+        for (options, used) in [
+            ("", DistributionName::Cyclic),
+            (" --deterministic", DistributionName::Blocks),
+            (" --read parts", DistributionName::Blocks),
+        ] {
+            let line = format!("warprow-mpi spmm a.mtx --distribution cyclic{options}");
+            assert_eq!(read(&line).unwrap().run.used_distribution(), used, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_network_of_one_width_is_refused_with_what_was_found() {
+        let error = refused("warprow-mpi gcn a.mtx --widths 3");
+        assert!(error.contains("wanted at least two numbers"), "{error}");
+        assert!(error.contains("found 3 alone"), "{error}");
+        assert!(read("warprow-mpi gcn a.mtx --widths 3,2").is_ok());
+    }
+
+    #[test]
+    fn the_element_type_has_the_name_that_it_has_in_warprow() {
+        for name in ["type", "element"] {
+            let options = read(&format!("warprow-mpi spmm a.mtx --{name} f64")).unwrap();
+            assert_eq!(options.run.element, ElementType::F64);
         }
     }
 }

@@ -58,10 +58,10 @@ impl<'a> Report<'a> {
             .insert(phase.to_owned(), json!(seconds * 1e3));
     }
 
-    /// Adds the options of the division.
+    /// Adds how the rows are divided, and which rows of the operand travel.
     pub fn division(&mut self, run: &RunOptions) {
         for (name, option) in [
-            ("distribution", run.distribution.to_possible_value()),
+            ("distribution", run.used_distribution().to_possible_value()),
             ("operand", run.operand.to_possible_value()),
         ] {
             let name_of = |value: PossibleValue| value.get_name().to_owned();

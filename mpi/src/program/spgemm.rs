@@ -8,15 +8,15 @@ use anyhow::Result;
 use std::path::Path;
 use warprow::reference::verify_spgemm;
 use warprow::{SpgemmElement, SpgemmOptions};
-use warprow_mpi::{Spgemm, Word, gather_sparse, write_sparse};
+use warprow_mpi::{SharedFile, Spgemm, Word, gather_sparse, write_sparse};
 
 /// Runs it; whether the result is right, as far as that was checked.
 pub fn run<T: SpgemmElement + Word>(
     report: &mut Report<'_>,
     (a_path, b_path): (&Path, Option<&Path>),
-    round_bytes: u64,
-    reuse: bool,
+    (round_bytes, reuse): (u64, bool),
     run: &RunOptions,
+    output: Option<SharedFile>,
 ) -> Result<Option<bool>> {
     let (world, device) = (report.world, report.device);
     let a = Sparse::<T>::read(report, a_path, run)?;
@@ -83,8 +83,8 @@ pub fn run<T: SpgemmElement + Word>(
             })?;
         }
     }
-    if let Some(path) = &run.output {
-        let write = || write_sparse(world, path, spgemm.matrix(), &product.c);
+    if let Some(file) = output {
+        let write = || write_sparse(world, file, spgemm.matrix(), &product.c);
         report.phase("writing", write)?;
     }
     if !run.verify && !run.gather {

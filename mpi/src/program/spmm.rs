@@ -9,7 +9,7 @@ use std::path::Path;
 use warprow::gcn::GcnElement;
 use warprow::reference::verify_spmm;
 use warprow::{SpgemmElement, SpmmKernel, SpmmOptions, SpmmTuning};
-use warprow_mpi::{DistributedCsr, Link, Spmm, Word, gather_dense, write_dense};
+use warprow_mpi::{DistributedCsr, Link, SharedFile, Spmm, Word, gather_dense, write_dense};
 
 /// Runs it; whether the result is right, as far as that was checked.
 pub fn run<T: GcnElement + SpgemmElement + Word>(
@@ -17,6 +17,7 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
     path: &Path,
     (x, features): (Option<&Path>, usize),
     run: &RunOptions,
+    output: Option<SharedFile>,
 ) -> Result<Option<bool>> {
     let (world, device) = (report.world, report.device);
     let files = Sparse::<T>::read(report, path, run)?;
@@ -63,8 +64,8 @@ pub fn run<T: GcnElement + SpgemmElement + Word>(
     }
     report.fact("runs", run.repeat);
     let y = report.phase("download", || plan.download(world, &product))?;
-    if let Some(path) = &run.output {
-        let write = || write_dense(world, path, plan.matrix(), y.view());
+    if let Some(file) = output {
+        let write = || write_dense(world, file, plan.matrix(), y.view());
         report.phase("writing", write)?;
     }
     if !run.verify && !run.gather {

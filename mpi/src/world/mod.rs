@@ -3,6 +3,7 @@
 mod messages;
 pub mod rank_device;
 pub mod times;
+pub mod unfinished_file;
 
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
@@ -10,6 +11,7 @@ use mpi::topology::{Process, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Equivalence, Root};
 use std::fmt::Debug;
 use std::io::Write;
+use unfinished_file::UnfinishedFile;
 
 /// The largest piece of a message, in bytes: below 2^31 with room to spare.
 const MOST_BYTES: usize = 1 << 30;
@@ -30,6 +32,7 @@ impl Word for f64 {}
 pub struct World {
     communicator: SimpleCommunicator,
     most_elements: usize,
+    unfinished_file: UnfinishedFile,
     // Dropped last: it ends MPI.
     _universe: Universe,
 }
@@ -41,6 +44,7 @@ impl World {
         Some(Self {
             communicator: universe.world(),
             most_elements: usize::MAX,
+            unfinished_file: UnfinishedFile::default(),
             _universe: universe,
         })
     }
@@ -71,19 +75,30 @@ impl World {
         self.rank() == 0
     }
 
-    /// Ends all processes, with this exit code.
+    /// The incomplete output of this run. A program that handles signals removes it before it exits.
+    pub fn unfinished_file(&self) -> &UnfinishedFile {
+        &self.unfinished_file
+    }
+
+    /// Ends all processes, with this exit code. Removes an incomplete output.
     pub fn abort(&self, code: i32) -> ! {
+        self.unfinished_file.remove();
         self.communicator.abort(code)
     }
 
     /// Ends all processes with this one's message, on the standard error stream, and the exit code 2.
     pub fn fail(&self, message: &str) -> ! {
+        self.fail_with(FAILED, message)
+    }
+
+    /// As [`fail`](Self::fail), with another exit code.
+    pub fn fail_with(&self, code: i32, message: &str) -> ! {
         let mut stderr = std::io::stderr().lock();
         let (rank, size) = (self.rank(), self.size());
         // The processes end, whether anybody reads the message or not.
         let _ = writeln!(stderr, "warprow-mpi: rank {rank} of {size}: {message}");
         let _ = stderr.flush();
-        self.abort(FAILED)
+        self.abort(code)
     }
 
     /// Waits for all processes.
