@@ -352,8 +352,12 @@ impl Device {
             #[cfg(cuda)]
             Backend::Cuda(cuda) => {
                 let streams = self.streams.all();
-                let results = streams.iter().map(|queue| cuda.synchronize(queue.cuda()));
-                results.fold(Ok(()), |first, result| first.and(result))
+                let mut all = Ok(());
+                for queue in &streams {
+                    let result = cuda.synchronize(queue.cuda());
+                    all = all.and(result);
+                }
+                all
             }
         }
     }
