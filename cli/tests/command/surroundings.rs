@@ -3,7 +3,7 @@
 use super::{Folder, texts, warprow};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -164,9 +164,19 @@ fn folder_with_a_long_product() -> Folder {
     folder
 }
 
-/// Starts a command, and waits until it has its incomplete file and its handler of signals.
+/// Starts a command, and waits until it has its incomplete file and its handler of signals. It ignores no signal that
+/// the test ignores, as under `nohup`.
 fn start(folder: &Folder, command: &mut Command) -> Child {
     command.current_dir(folder.0.path()).stdout(Stdio::null());
+    let by_default = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: the default action is no function that could be called.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: `signal` may be called between `fork` and `exec`.
+    unsafe { command.pre_exec(by_default) };
     let mut child = command.spawn().unwrap();
     wait_for(&mut child, "incomplete file", || folder.names().len() == 3);
     // The program goes on from there to its handler of signals.
