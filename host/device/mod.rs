@@ -352,12 +352,8 @@ impl Device {
             #[cfg(cuda)]
             Backend::Cuda(cuda) => {
                 let streams = self.streams.all();
-                let mut all = Ok(());
-                for queue in &streams {
-                    let result = cuda.synchronize(queue.cuda());
-                    all = all.and(result);
-                }
-                all
+                let waits = streams.iter().map(|queue| cuda.synchronize(queue.cuda()));
+                waits.fold(Ok(()), Result::and)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A place for a matrix, opened before the matrix is there.
+//! A place for a matrix or for bytes, opened before these are there.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,11 +18,11 @@ use crate::{matrix_market, output};
 /// The name of the tensor in a safetensors file.
 const TENSOR: &str = "matrix";
 
-/// A place that a matrix will be written to, opened before a long computation.
+/// A place that a matrix or bytes will be written to, opened before a long computation.
 ///
 /// The file is written under another name in the same directory and renamed when it is complete. Thus the place never
-/// holds half a matrix. A file that was there is replaced and passes on its mode; symbolic links are followed. A device
-/// or named pipe is not replaced: the matrix is written into it. Dropped without a matrix, it changes nothing.
+/// holds half a result. A file that was there is replaced and passes on its mode; symbolic links are followed. A device
+/// or named pipe is not replaced: the result is written into it. Dropped without a result, it changes nothing.
 pub struct Output {
     place: output::Output,
     /// `None` for bytes.

@@ -137,13 +137,8 @@ impl Devices {
     ///
     /// A launch that failed since, the first one if several did. All devices are waited for even then.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        let mut all = Ok(());
-        for device in self.devices.iter() {
-            // Before `and`: an error of one device must not leave another one at work.
-            let result = device.synchronize();
-            all = all.and(result);
-        }
-        all
+        let waits = self.devices.iter().map(Device::synchronize);
+        waits.fold(Ok(()), Result::and)
     }
 
     /// Calls `work` with each device's number, at the same time on the devices' threads.

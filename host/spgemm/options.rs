@@ -65,10 +65,11 @@ pub struct SpgemmTuning {
     /// Whether to take less device memory, and more time.
     ///
     /// A [`Spgemm`](super::Spgemm) then caches nothing. Default: its first run caches a map of the products, and
-    /// later runs are faster. The first run then takes up to seven times as long. The map takes 8 bytes for a product of
-    /// a row with at most 256 products, and then also 4 bytes for each entry of C. A product of a longer row takes some
-    /// 2.3 bytes. There is no map for rows within few columns, copied and merged rows, nor for long rows of a
-    /// deterministic product.
+    /// later runs are faster. The first run then takes up to seven times as long. The map takes 8 bytes for a product
+    /// of a row with at most 256 products, and then also 4 bytes for each entry of C. A product of a longer row takes
+    /// some 2.3 bytes. There is no map for rows within few columns, copied and merged rows, nor for long rows of a
+    /// deterministic product. Spread rows have one if they are few, it takes little time, and no entry has very many
+    /// products.
     ///
     /// [`multiply`](super::multiply()) makes no map. If most products are in rows of at most 512 products, it then
     /// copies the values of these rows to C, frees the staged values, and copies the columns. That saves up to a

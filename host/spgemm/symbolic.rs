@@ -9,7 +9,7 @@ use super::analysis::row_lists::RowLists;
 use super::analysis::sorted_rows::SortedRows;
 use super::options::SpgemmElement;
 use super::products::narrowed_columns::NarrowedColumns;
-use super::products::operands::{MAX_NONZEROS, operands};
+use super::products::operands::{check_nonzeros, operands};
 use super::products::pairs::Pairs;
 use crate::csr::DevicePattern;
 use crate::device::{DeviceBuffer, Fork};
@@ -124,14 +124,8 @@ impl<'a> Phase<'a> {
             bins,
             totals: [products, bound],
         } = phase_counts;
-        let staged_entries = usize::try_from(bound)
-            .ok()
-            .filter(|_| bound <= MAX_NONZEROS.into());
-        let staged_entries = staged_entries.ok_or(OperandError::TooLarge {
-            what: "the number of entries that C may have, by its products",
-            found: bound.into(),
-            most: MAX_NONZEROS.into(),
-        })?;
+        let what = "the number of entries that C may have, by its products";
+        let staged_entries = check_nonzeros(what, bound)? as usize;
         Ok(Self {
             a,
             b,
@@ -205,15 +199,8 @@ impl<'a> Phase<'a> {
             bins,
             totals: [entries, _],
         } = self.counters.counted(PhaseName::Numeric)?;
-        if entries > MAX_NONZEROS.into() {
-            return Err(OperandError::TooLarge {
-                what: "the number of entries of C",
-                found: entries.into(),
-                most: MAX_NONZEROS.into(),
-            });
-        }
         Ok(EntryCounts {
-            entries: entries as u32,
+            entries: check_nonzeros("the number of entries of C", entries)?,
             words,
             bins,
         })

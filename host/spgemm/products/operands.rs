@@ -47,19 +47,21 @@ pub fn operands(
 pub fn check_operands(a: &DevicePattern, b: &DevicePattern) -> Result<(), OperandError> {
     check_device(&a.device, "B", &b.col_idx)?;
     check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()))?;
-    for (what, nonzeros) in [
-        ("the number of nonzeros of A", a.nonzeros()),
-        ("the number of nonzeros of B", b.nonzeros()),
-    ] {
-        if nonzeros > MAX_NONZEROS {
-            return Err(OperandError::TooLarge {
-                what,
-                found: nonzeros.into(),
-                most: MAX_NONZEROS.into(),
-            });
-        }
-    }
+    check_nonzeros("the number of nonzeros of A", a.nonzeros().into())?;
+    check_nonzeros("the number of nonzeros of B", b.nonzeros().into())?;
     Ok(())
+}
+
+/// The number of nonzeros of A, B or C, if kernels can count them.
+pub fn check_nonzeros(what: &'static str, found: u64) -> Result<u32, OperandError> {
+    match u32::try_from(found) {
+        Ok(nonzeros) if nonzeros <= MAX_NONZEROS => Ok(nonzeros),
+        _ => Err(OperandError::TooLarge {
+            what,
+            found: found.into(),
+            most: MAX_NONZEROS.into(),
+        }),
+    }
 }
 
 /// Checks that B has as many rows as A has columns.

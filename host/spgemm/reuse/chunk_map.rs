@@ -33,8 +33,8 @@ struct Chunks {
     ranked: Option<RowList>,
     /// Those whose ranks a binary search gives, each with the greatest number of entries.
     searched: Vec<(RowList, u32)>,
-    /// Products that a chunk may have at most.
-    most_products: u32,
+    /// Products that a chunk may have at most; default: any number.
+    most_products: Option<u32>,
 }
 
 impl Chunks {
@@ -55,7 +55,7 @@ impl Chunks {
             counted: rows.into_iter().chain(chunks).collect(),
             ranked: lists.items(bin::RANK_CHUNKS..bin::SEARCH_CHUNKS),
             searched: searched_rows.chain(searched_chunks).collect(),
-            most_products: u32::MAX,
+            most_products: None,
         }
     }
 }
@@ -85,7 +85,7 @@ impl ChunkMap {
             counted,
             ranked: None,
             searched,
-            most_products,
+            most_products: Some(most_products),
         };
         Self::of(device, product, &chunks, most)
     }
@@ -137,9 +137,9 @@ impl ChunkMap {
             // chunk.
             unsafe { device.launch(&map_segments::count_segments(), config, arguments)? };
         }
-        if listed.most_products < u32::MAX {
+        if let Some(most) = listed.most_products {
             let products = found.products.download()?;
-            if products.iter().any(|&count| count > listed.most_products) {
+            if products.iter().any(|&count| count > most) {
                 return Ok(None);
             }
         }

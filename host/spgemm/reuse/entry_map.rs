@@ -1,5 +1,5 @@
-//! The part of the product map for rows that are sorted if there is no map: 8 bytes per product of these rows, and 4 per
-//! entry of C.
+//! The part of the product map for rows that are sorted if there is no map: 8 bytes per product of these rows, and 4
+//! per entry of C.
 
 use super::MappedProduct;
 use crate::device::{Device, DeviceBuffer};

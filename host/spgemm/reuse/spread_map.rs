@@ -15,8 +15,9 @@ const MOST_ROWS: usize = 64;
 /// nonzeros of the row of A.
 const VISITS_PER_ENTRY: u64 = 4;
 
-/// Maximum number of products of a chunk, for the maximum number of its entries. A chunk with more has entries that many
-/// rows of B share. The additions to one of them would follow one another, where spread rows add up such products first.
+/// Maximum number of products of a chunk, for the maximum number of its entries. A chunk with more has entries that
+/// many rows of B share. Additions to one of them would follow one another. The kernel of spread rows adds up such
+/// products first.
 const fn most_products(chunk_entries: u32) -> u32 {
     chunk_entries + chunk_entries / 4
 }
